@@ -1,0 +1,77 @@
+"""Agents in notebook cells: run them with tools, keep everything in files, replay for free.
+
+`%load_ext tt_kernel` gives a notebook `%%agent`; the names below are the same thing for scripts. Nothing heavy is imported until
+a name is used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tt_kernel.domain.errors import (
+        ModelUnavailable,
+        OutcomeUnknown,
+        ProfileInvalid,
+        ReplayMiss,
+        RunFailed,
+        RunInterrupted,
+        ToolError,
+        TTError,
+        UserError,
+    )
+    from tt_kernel.domain.runs import Run
+    from tt_kernel.session.api import arun, replay, run
+    from tt_kernel.session.core import Session
+    from tt_kernel.tools.functions import ToolContext, tool
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ModelUnavailable",
+    "OutcomeUnknown",
+    "ProfileInvalid",
+    "ReplayMiss",
+    "Run",
+    "RunFailed",
+    "RunInterrupted",
+    "Session",
+    "TTError",
+    "ToolContext",
+    "ToolError",
+    "UserError",
+    "arun",
+    "load_ipython_extension",
+    "replay",
+    "run",
+    "tool",
+    "unload_ipython_extension",
+]
+
+_HOMES = {
+    "Run": "tt_kernel.domain.runs",
+    "Session": "tt_kernel.session.core",
+    "ToolContext": "tt_kernel.tools.functions",
+    "arun": "tt_kernel.session.api",
+    "replay": "tt_kernel.session.api",
+    "run": "tt_kernel.session.api",
+    "tool": "tt_kernel.tools.functions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'tt_kernel' has no attribute {name!r}")
+    return getattr(import_module(_HOMES.get(name, "tt_kernel.domain.errors")), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """`%load_ext tt_kernel`: registers `%%agent` and `%agent`. Prints nothing, touches no network."""
+    import_module("tt_kernel.ipython.extension").load_ipython_extension(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    import_module("tt_kernel.ipython.extension").unload_ipython_extension(ipython)

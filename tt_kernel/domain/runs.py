@@ -1,0 +1,141 @@
+"""A run: what is asked for, what its folder says of it, and the object that users hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tt_kernel.domain.calls import StoredFile, ToolCall, ToolResult
+from tt_kernel.domain.frozen import Frozen
+from tt_kernel.domain.ids import Digest, RunId
+from tt_kernel.domain.messages import Message
+from tt_kernel.domain.profiles import Profile
+from tt_kernel.domain.turns import Usage
+from tt_kernel.domain.views import RunView
+
+RunStatus = Literal["running", "completed", "partial_success", "cancelled", "failed", "interrupted", "limit"]
+"""`interrupted`: stopped by the user, or the process ended without an end event. `limit`: a limit of the profile was reached."""
+
+RecordMode = Literal["auto", "live", "replay", "off"]
+
+TERMINAL: frozenset[str] = frozenset({"completed", "partial_success", "cancelled", "failed", "interrupted", "limit"})
+
+
+class RunRequest(Frozen):
+    """Everything that decides a run, resolved: no name is left to look up. The run key is computed from it.
+
+    `prompt` is after interpolation. `attachments` are images interpolated into it, as content-addressed files.
+    `extra_tools` are tool ids or globs added by `-t`. `continue_from` is the run whose conversation goes on.
+    """
+
+    prompt: str
+    profile: Profile
+    model: str
+    attachments: tuple[StoredFile, ...] = ()
+    extra_tools: tuple[str, ...] = ()
+    continue_from: RunId | None = None
+    revises: RunId | None = None
+    persist_base: str | None = None
+    mode: RecordMode = "auto"
+    raw: bool = False
+
+
+class RunProblem(Frozen):
+    code: str
+    message: str
+
+
+class RunRecord(Frozen):
+    """`run.json`. Written when the run starts and when it ends; in between the journal is the truth.
+
+    Times are ISO 8601 UTC. `key` is the full run key; `slot` tells which of the runs with the same key this is.
+    """
+
+    schema_version: Literal[1] = 1
+    id: RunId
+    key: Digest
+    slot: int
+    status: RunStatus
+    profile: Profile
+    model: str
+    prompt: str
+    attachments: tuple[StoredFile, ...] = ()
+    extra_tools: tuple[str, ...] = ()
+    continue_from: RunId | None = None
+    revises: RunId | None = None
+    persist_base: str | None = None
+    mode: RecordMode
+    seed: int
+    started_at: str
+    ended_at: str | None = None
+    notebook: str | None = None
+    problem: RunProblem | None = None
+    usage: Usage = Usage()
+    turns: int = 0
+    tool_calls: int = 0
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """One executed call with its result (None: it never got one)."""
+
+    call: ToolCall
+    result: ToolResult | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished (or stopped) run: the value of `%%agent`, `run()` and `arun()`.
+
+    Attributes:
+        id: Run id, also the name of its folder.
+        status: `completed`, `partial_success`, `cancelled`, `failed` or `interrupted`.
+        text: The answer: the last committed text, else the last reply.
+        messages: The conversation, system prompt first.
+        tool_calls: Every call with its result, in order.
+        images: Paths of images attached to results.
+        files: Paths of files the run wrote under its workspace roots.
+        usage: Tokens (and cost, where the price is known) of all turns.
+        folder: The run's folder next to the notebook. After a full replay: the folder of the recorded run.
+        replayed: True when no model was called.
+        view: The bounded picture that front ends draw.
+        persist_state: The memory state that the next run of the notebook begins with.
+    """
+
+    id: RunId
+    status: RunStatus
+    text: str
+    messages: Sequence[Message]
+    tool_calls: Sequence[CallRecord]
+    images: Sequence[Path]
+    files: Sequence[Path]
+    usage: Usage
+    folder: Path
+    replayed: bool
+    view: RunView
+    problem: RunProblem | None = None
+    persist_state: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id} {self.status}: {len(self.tool_calls)} calls>"
+
+    def to_df(self) -> Any:
+        """A pandas DataFrame, one row a call: turn, tool, arguments, content, is_error, error_code, images."""
+        import pandas as pd  # noqa: PLC0415  heavy, and optional
+
+        rows = [
+            {
+                "turn": c.call.turn,
+                "tool": str(c.call.tool_id),
+                "name": c.call.name,
+                "arguments": c.call.arguments.for_model,
+                "content": c.result.content if c.result else None,
+                "is_error": c.result.is_error if c.result else None,
+                "error_code": c.result.error_code if c.result else None,
+                "images": [image.path for image in c.result.images] if c.result else [],
+            }
+            for c in self.tool_calls
+        ]
+        columns = ["turn", "tool", "name", "arguments", "content", "is_error", "error_code", "images"]
+        return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,191 @@
+"""What was executed in this kernel, cell by cell, with its text outputs: the half of the chat that is not saved yet.
+
+IPython's own history has sources and values; this log adds the cells' ids (so that a cell that ran twice counts once) and what was
+displayed. Cells that ran before tt_kernel was loaded are taken from the history. What an awaiting cell prints is recorded
+nowhere in the kernel; `complete` is then False.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tt_kernel.domain.canonical import Json, JsonObject
+from tt_kernel.runtime.chat import Answer, CellOutputs, plain_text, read_answer
+
+
+@dataclass(eq=False)
+class Executed:
+    """One execution of a cell.
+
+    Attributes:
+        source: As it was sent, without the last line's end.
+        id: The front end's name of the cell; empty where it has none.
+        complete: `outputs` has everything that the cell put out.
+    """
+
+    source: str
+    id: str = ""
+    outputs: CellOutputs = CellOutputs()
+    complete: bool = False
+
+
+@dataclass
+class _Displays:
+    """What the running cell displayed. A display that is updated stays in its place."""
+
+    bundles: list[JsonObject] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+
+    def add(self, data: JsonObject, display_id: str | None, *, update: bool) -> None:
+        if update:
+            if display_id in self.places:
+                self.bundles[self.places[display_id]] = data
+            return
+        if display_id is not None:
+            self.places[display_id] = len(self.bundles)
+        self.bundles.append(data)
+
+
+class CellLog:
+    """Listens to one shell.
+
+    Attributes:
+        cells: Executions in order, the running one included.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self.cells: list[Executed] = []
+        self._running: Executed | None = None
+        self._info: Any = None
+        self._displays = _Displays()
+        self._mark: dict[int, tuple[int, int]] = {}
+
+    def install(self) -> None:
+        """Take over what the history has, and listen from now on."""
+        self._adopt()
+        self._shell.events.register("pre_run_cell", self._begin)
+        self._shell.events.register("post_run_cell", self._end)
+        if hasattr(self._shell.display_pub, "register_hook"):
+            self._shell.display_pub.register_hook(self._on_message)
+
+    def remove(self) -> None:
+        self._shell.events.unregister("pre_run_cell", self._begin)
+        self._shell.events.unregister("post_run_cell", self._end)
+        if hasattr(self._shell.display_pub, "unregister_hook"):
+            self._shell.display_pub.unregister_hook(self._on_message)
+
+    @property
+    def running(self) -> Executed | None:
+        """The cell that is being executed."""
+        return self._running
+
+    def displayed(self, data: JsonObject, display_id: str | None = None, *, update: bool = False) -> None:
+        """Another thread published this for the running cell (the main thread's displays are heard without it)."""
+        self._displays.add(data, display_id, update=update)
+
+    # What the shell tells
+
+    def _begin(self, info: Any) -> None:
+        if self._running is not None and info.cell_id in (None, self._running.id):
+            return  # a cell that a cell runs
+        self._running = Executed(_source(info.raw_cell), info.cell_id or "", complete=not self._awaits(info))
+        self._info = info
+        self._displays = _Displays()
+        self._mark = {count: _length(items) for count, items in self._recorded_near()}
+        self.cells.append(self._running)
+
+    def _end(self, result: Any) -> None:
+        info = getattr(result, "info", None)
+        raw = _source(getattr(info, "raw_cell", "") or "")
+        if self._running is None and raw.strip():  # the cell in which the log was installed
+            if not self.cells or self.cells[-1].source != raw:
+                self.cells.append(Executed(raw))
+            self._running, self._info = self.cells[-1], info
+            self._running.id = getattr(info, "cell_id", None) or ""
+        if self._running is None or info is not self._info:
+            return
+        self._running.outputs = self._outputs(result)
+        self._running = self._info = None
+
+    def _on_message(self, message: JsonObject) -> JsonObject:
+        """A hook of the display publisher; gives every message on as it is."""
+        kind = message["header"]["msg_type"]
+        content = message["content"]
+        if kind == "clear_output":
+            self._displays = _Displays()
+        elif self._running is not None:
+            display_id = (content.get("transient") or {}).get("display_id")
+            self._displays.add(content.get("data") or {}, display_id, update=kind == "update_display_data")
+        return message
+
+    # Reading
+
+    def _adopt(self) -> None:
+        history = self._shell.history_manager
+        for count, raw in enumerate(history.input_hist_raw):
+            if count and raw.strip():
+                outputs = self._read(history.outputs.get(count, ()), (0, 0))
+                self.cells.append(Executed(_source(raw), outputs=outputs))
+
+    def _outputs(self, result: Any) -> CellOutputs:
+        recorded = self._shell.history_manager.outputs.get(result.execution_count, ())
+        outputs = self._read(recorded, self._mark.get(result.execution_count, (0, 0)))
+        answers = [found for bundle in self._displays.bundles if (found := read_answer(bundle)) is not None]
+        shown = [plain_text(bundle) for bundle in self._displays.bundles if read_answer(bundle) is None]
+        error = result.error_before_exec or result.error_in_exec
+        return CellOutputs(
+            printed=outputs.printed,
+            shown=(*outputs.shown, *shown),
+            values=outputs.values,
+            errors=(f"{type(error).__name__}: {error}",) if error is not None else (),
+            answers=(*outputs.answers, *(answers or _answer_of(result.result, outputs.answers))),
+        )
+
+    def _read(self, items: Sequence[Any], mark: tuple[int, int]) -> CellOutputs:
+        """What IPython recorded after a mark. Displays are left out where `_on_message` hears them."""
+        start, pieces = mark
+        fresh = list(items[start:])
+        printed = list(items[start - 1].bundle["stream"][pieces:]) if start and pieces else []
+        printed += [piece for item in fresh if item.output_type == "out_stream" for piece in item.bundle["stream"]]
+        hears = hasattr(self._shell.display_pub, "register_hook")
+        bundles = {
+            kind: [item.bundle for item in fresh if item.output_type == kind]
+            for kind in ("execute_result", *(() if hears else ("display_data",)))
+        }
+        answers = [found for all_of in bundles.values() for b in all_of if (found := read_answer(b)) is not None]
+        shown, values = (
+            tuple(plain_text(b) for b in bundles.get(kind, ()) if read_answer(b) is None)
+            for kind in ("display_data", "execute_result")
+        )
+        return CellOutputs("".join(printed), shown, values, (), tuple(answers))
+
+    def _recorded_near(self) -> list[tuple[int, Sequence[Any]]]:
+        """IPython numbers a cell by the counter before or after its increment."""
+        count = self._shell.execution_count
+        outputs = self._shell.history_manager.outputs
+        return [(number, outputs[number]) for number in (count - 1, count) if number in outputs]
+
+    def _awaits(self, info: Any) -> bool:
+        transformed = getattr(info, "transformed_cell", None)
+        return bool(
+            transformed is None
+            or self._shell.should_run_async(info.raw_cell, transformed_cell=transformed, preprocessing_exc_tuple=None)
+        )
+
+
+def _source(raw: str) -> str:
+    return raw.rstrip("\n")
+
+
+def _length(items: Sequence[Any]) -> tuple[int, int]:
+    """How many outputs there are, and how many pieces the last one has, if it is a stream: it may grow."""
+    last = items[-1].bundle.get("stream") if items else None
+    return len(items), len(last) if isinstance(last, list) else 0
+
+
+def _answer_of(value: Json, known: Sequence[Answer]) -> Sequence[Answer]:
+    """The answer of a cell whose value is a Run, when its display was not heard."""
+    from tt_kernel.domain.runs import Run  # noqa: PLC0415  not before there may be one
+
+    return (Answer(value.view.profile, value.view.text),) if isinstance(value, Run) and not known else ()

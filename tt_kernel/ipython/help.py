@@ -1,0 +1,45 @@
+"""What `%agent?`, `%%agent?` and `%agent help` say."""
+
+from tt_kernel.ipython.arguments import usage_lines
+
+_HEAD = """Run an agent with tools.
+
+A cell, whose body is the prompt:
+
+  %%agent [PROFILE] [OPTIONS]
+  Summarise penguins.csv in one sentence and save a histogram of body mass.
+
+A line, for a short prompt or a command:
+
+  %agent [OPTIONS] What is the heaviest species?
+  %agent runs
+
+The value is the Run, also in _ and in the variable of -o: .text .status .messages .tool_calls .images .files .usage .id
+.folder .to_df(). What the run did is kept in a folder beside the notebook; the same cell again is answered from there.
+
+Options:
+"""
+
+_TAIL = """
+In the prompt, @{expression} is replaced by its value: text as itself, a DataFrame by its columns and first rows, a figure
+or image as an attached image, a Run by its text, a pathlib.Path by the file. @@{ is a plain @{. Nothing else is touched.
+
+Commands:
+  %agent tools [PROFILE]    the tools that a run would have
+  %agent profiles           the profiles, and where each comes from
+  %agent runs               the runs of this notebook, the newest first
+  %agent show [RUN]         a stored run; the last one if none is named
+  %agent notebook [PATH]    which notebook this is, or say so
+  %agent help               this text
+  %agent -- TEXT            a prompt that begins with one of these words
+
+Examples:
+  %%agent -m openai:gpt-5 -t my_function -o result
+  %%agent writer --temperature 0 --seed 1 --max-tokens 500
+  %%agent --continue
+  %%agent --set limits.turns=5 --replay
+"""
+
+
+def help_text() -> str:
+    return _HEAD + "\n".join(usage_lines()) + "\n" + _TAIL

@@ -1,0 +1,52 @@
+"""The notebook of one shell: its path, its session, and the thread that lends itself to tools."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tt_kernel.ipython.notebook_path import NotebookPath
+
+if TYPE_CHECKING:
+    from tt_kernel.runtime.foreground import Foreground
+    from tt_kernel.session.core import Session
+
+
+class Notebook:
+    """What all cells of a notebook share. The session is made when it is first needed, and again when the path changes."""
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self.path = NotebookPath(shell.user_ns, in_kernel=getattr(shell, "kernel", None) is not None)
+        self._session: Session | None = None
+        self._foreground: Foreground | None = None
+
+    @property
+    def foreground(self) -> "Foreground":
+        from tt_kernel.runtime.foreground import Foreground  # noqa: PLC0415  not before a run
+
+        if self._foreground is None:
+            self._foreground = Foreground()
+        return self._foreground
+
+    @property
+    def session(self) -> "Session":
+        """The session of the notebook as it is called now; also the one of `tt_kernel.run` in its cells."""
+        path = self.path.get()
+        if self._session is None or self._session.notebook != path:
+            self._session = self._new_session(path)
+        return self._session
+
+    def _new_session(self, path: Path | None) -> "Session":
+        from tt_kernel.ipython.approver import NotebookApprover  # noqa: PLC0415  not before a run
+        from tt_kernel.ipython.display import can_ask  # noqa: PLC0415
+        from tt_kernel.session.api import here  # noqa: PLC0415
+        from tt_kernel.session.core import Session  # noqa: PLC0415
+
+        session = Session(
+            path,
+            namespace=self.shell.user_ns,
+            approver=NotebookApprover(self.shell, self.foreground),
+            foreground=self.foreground,
+            interactive=can_ask(self.shell),
+        )
+        here().session = session
+        return session

@@ -1,0 +1,150 @@
+"""`%agent tools`, `profiles`, `runs`, `show`, `notebook`, `help`: each returns an object that shows itself."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tt_kernel.domain.errors import NotFound, UsageProblem
+from tt_kernel.ipython.arguments import words
+from tt_kernel.ipython.notebook import Notebook
+
+if TYPE_CHECKING:
+    from tt_kernel.domain.profiles import Profile
+    from tt_kernel.domain.runs import Run, RunRecord
+    from tt_kernel.domain.specs import Binding
+    from tt_kernel.ipython.listing import Lines, Listing
+
+Command = Callable[[Notebook], object]
+
+_RUN_ID = re.compile(r"[0-9a-f]{8}(\.\d+)?")
+_NOT_YET = frozenset(
+    [
+        "branch",
+        "diff",
+        "doctor",
+        "export",
+        "find",
+        "fix",
+        "freeze",
+        "guide",
+        "mcp",
+        "memory",
+        "permissions",
+        "profile",
+        "prune",
+        "replay",
+        "resume",
+        "roots",
+        "session",
+        "skills",
+        "sweep",
+        "verify",
+        "why",
+    ]
+)
+
+
+def find_command(line: str) -> Command | None:
+    """The command that a line begins with; None when it is a prompt.
+
+    A known word with more words than the command takes is the beginning of a prompt: `%agent show me the data`.
+
+    Raises:
+        UsageProblem: A command that does not exist yet.
+    """
+    first, *rest = [word.text for word in words(line)] or ["?"]
+    subcommand = SUBCOMMANDS.get(first)
+    if subcommand is not None and len(rest) <= subcommand.most:
+        return lambda notebook: subcommand.run(notebook, rest)
+    if first in _NOT_YET and (not rest or _RUN_ID.fullmatch(rest[0])):
+        raise UsageProblem(message=f"%agent {first} is not available yet. As a prompt: %agent -- {line.strip()}")
+    return None
+
+
+def _tools(notebook: Notebook, arguments: Sequence[str]) -> "Listing[Binding]":
+    from tt_kernel.ipython.listing import Listing  # noqa: PLC0415
+
+    snapshot = notebook.session.tools(*arguments)
+    rows = [(b.name, b.spec.effect, str(b.spec.id), b.spec.description) for b in snapshot.bindings]
+    notes = [f"{d.subject}: {d.message}" for d in snapshot.diagnostics]
+    return Listing(
+        snapshot.bindings, ("name", "effect", "id", "description"), rows, notes or _if_empty(rows, "No tools.")
+    )
+
+
+def _profiles(notebook: Notebook, _: Sequence[str]) -> "Listing[Profile]":
+    from tt_kernel.ipython.listing import Listing  # noqa: PLC0415
+
+    found = notebook.session.profiles.list()
+    rows = [
+        (p.id, origin, p.model.model_id or "", p.run.completion, p.description or p.display_name) for p, origin in found
+    ]
+    broken = [f"{path.name}: {error.message}" for path, error in notebook.session.profiles.broken().items()]
+    return Listing([p for p, _ in found], ("id", "from", "model", "ends by", "description"), rows, broken)
+
+
+def _runs(notebook: Notebook, _: Sequence[str]) -> "Listing[RunRecord]":
+    from tt_kernel.ipython.listing import Listing  # noqa: PLC0415
+
+    records = notebook.session.index.list()
+    rows = [(r.id, r.status, r.profile.id, r.model, str(r.turns), str(r.tool_calls), r.prompt) for r in records]
+    empty = f"{notebook.session.folder.root.name} has no runs yet."
+    return Listing(
+        records, ("run", "status", "profile", "model", "turns", "calls", "prompt"), rows, _if_empty(rows, empty)
+    )
+
+
+def _show(notebook: Notebook, arguments: Sequence[str]) -> "Run":
+    try:
+        return notebook.session.load(arguments[0] if arguments else "last")
+    except NotFound as error:
+        if not arguments:
+            raise
+        hint = f" %agent runs lists the runs; as a prompt: %agent -- show {arguments[0]}"
+        raise NotFound(error.code, error.message + hint) from None
+
+
+def _notebook(notebook: Notebook, arguments: Sequence[str]) -> "Lines":
+    from tt_kernel.ipython.listing import Lines  # noqa: PLC0415
+
+    if arguments:
+        path = Path(arguments[0]).expanduser().absolute()
+        if not path.parent.is_dir():
+            raise UsageProblem(message=f"There is no folder {path.parent}.")
+        notebook.path.chosen = path
+    session = notebook.session
+    name = str(session.notebook) if session.notebook else "unknown (say it with %agent notebook PATH)"
+    return Lines(f"notebook      {name}\nagent folder  {session.folder.root}")
+
+
+def _help(_: Notebook, __: Sequence[str]) -> "Lines":
+    from tt_kernel.ipython.help import help_text  # noqa: PLC0415
+    from tt_kernel.ipython.listing import Lines  # noqa: PLC0415
+
+    return Lines(help_text())
+
+
+def _if_empty(rows: Sequence[object], text: str) -> list[str]:
+    return [] if rows else [text]
+
+
+@dataclass(frozen=True)
+class Subcommand:
+    """`most`: how many words may follow; `values`: what completes them."""
+
+    run: Callable[[Notebook, Sequence[str]], object]
+    most: int = 0
+    values: str = ""
+
+
+SUBCOMMANDS = {
+    "?": Subcommand(_help),
+    "help": Subcommand(_help),
+    "notebook": Subcommand(_notebook, 1, "path"),
+    "profiles": Subcommand(_profiles),
+    "runs": Subcommand(_runs),
+    "show": Subcommand(_show, 1, "run"),
+    "tools": Subcommand(_tools, 1, "profile"),
+}

@@ -1,0 +1,51 @@
+"""Optional limits of a profile. None is set by default (DESIGN §5.2)."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tt_kernel.domain.profiles import Limits
+from tt_kernel.domain.turns import Usage
+
+
+@dataclass
+class Meter:
+    """Counts what an invocation used; `reached` names the limit that forbids another turn.
+
+    `number` is the number of the last turn and `earlier` the usage before, both of which go on when a run is resumed.
+    """
+
+    limits: Limits
+    monotonic: Callable[[], float] = time.monotonic
+    number: int = 0
+    earlier: Usage = Usage()
+    turns: int = 0
+    calls: int = 0
+    usage: Usage = Usage()
+    _started: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._started = self.monotonic()
+
+    @property
+    def total(self) -> Usage:
+        """Of the whole run."""
+        return self.earlier.plus(self.usage)
+
+    def count_turn(self, usage: Usage) -> None:
+        self.number += 1
+        self.turns += 1
+        self.usage = self.usage.plus(usage)
+
+    def reached(self) -> str | None:
+        used: list[tuple[str, float | None, float]] = [
+            ("turns", self.limits.turns, self.turns),
+            ("tool calls", self.limits.tool_calls, self.calls),
+            ("tokens", self.limits.tokens, self.usage.total_tokens),
+            ("US dollars", self.limits.cost_usd, self.usage.cost_usd or 0.0),
+            ("seconds", self.limits.wall_seconds, self.monotonic() - self._started),
+        ]
+        for name, limit, value in used:
+            if limit is not None and value >= limit:
+                return f"The profile's limit of {limit:g} {name} was reached."
+        return None

@@ -1,0 +1,334 @@
+"""What one run is made of: tape, folder, tools, policies, provider and invocation, put together in one place."""
+
+import shutil
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import TypeAdapter
+
+from tt_kernel.domain.calls import StoredFile
+from tt_kernel.domain.canonical import canonical_json, digest
+from tt_kernel.domain.errors import ReplayMiss, StorageFault
+from tt_kernel.domain.events import Event
+from tt_kernel.domain.ids import ROOT_INVOCATION, builtin
+from tt_kernel.domain.messages import Message
+from tt_kernel.domain.ports import Caller, Provider
+from tt_kernel.domain.profiles import Profile
+from tt_kernel.domain.specs import Snapshot, ToolChoice, ToolOffer
+from tt_kernel.domain.turns import ModelReply
+from tt_kernel.providers.names import provider_for
+from tt_kernel.providers.recorded import RecordedProvider
+from tt_kernel.runtime.conversation import Conversation
+from tt_kernel.runtime.dispatch import Dispatcher
+from tt_kernel.runtime.invocation import Invocation, Plan
+from tt_kernel.runtime.limits import Meter
+from tt_kernel.runtime.progress import Progress
+from tt_kernel.runtime.projection import RunProjection
+from tt_kernel.runtime.prompt import initial_messages
+from tt_kernel.session.keeper import Keeper
+from tt_kernel.session.ledger import Ledger
+from tt_kernel.session.loading import resumed_conversation
+from tt_kernel.session.misses import explain_miss
+from tt_kernel.session.pictures import Pictures
+from tt_kernel.session.policies import Policies
+from tt_kernel.session.prepared import PreparedRun, Shared
+from tt_kernel.session.toolbox import Bench
+from tt_kernel.store.atomic import write_bytes, write_json
+from tt_kernel.store.journal import Journal, now_iso
+from tt_kernel.store.recordings import RecordedRun
+from tt_kernel.store.results import ResultStore
+from tt_kernel.store.runs import RunFolder
+from tt_kernel.store.tape import Asked, Tape
+from tt_kernel.toolkit.clockwork import Clockwork
+from tt_kernel.toolkit.gate import Gate
+
+_MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
+_REPLY: TypeAdapter[ModelReply] = TypeAdapter(ModelReply)
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """One run, ready to be driven."""
+
+    ledger: Ledger
+    invocation: Invocation
+    projection: RunProjection
+    messages: list[Message]
+    keeper: Keeper
+
+
+def assemble(shared: Shared, prepared: PreparedRun) -> Assembly:
+    """Build one run.
+
+    Raises:
+        ReplayMiss: Mode `replay` and nothing is recorded for the first request.
+        ModelUnavailable: A model must be asked and cannot be.
+        StorageFault: The run's folder cannot be made.
+    """
+    request = prepared.request
+    messages = _messages(prepared)
+    tape = Tape(
+        shared.recordings,
+        Asked(request.model, prepared.facts.identity, request.profile.sampling, _offers(prepared.snapshot)),
+        slot=prepared.slot or 1,
+        recording=request.mode != "off",
+    )
+    recorded = _look_ahead(tape, messages, prepared)
+    inner = None if recorded else provider_for(request.model, base_dir=shared.base_dir)
+    ledger = _reopened(shared, prepared, tape) if prepared.resumption else _ledger(shared, prepared, tape, recorded)
+    try:
+        return _Builder(shared, prepared, messages, ledger, inner).build(live=recorded is None)
+    except BaseException:
+        ledger.close(None)
+        raise
+
+
+def _messages(prepared: PreparedRun) -> list[Message]:
+    if prepared.opening is not None:
+        return list(prepared.opening)
+    request = prepared.request
+    return initial_messages(request.profile, prepared.snapshot, request.prompt, request.attachments, prepared.history)
+
+
+def _offers(snapshot: Snapshot) -> tuple[ToolOffer, ...]:
+    return tuple(
+        ToolOffer(name=b.name, description=b.spec.description, input_schema=b.spec.input_schema)
+        for b in snapshot.bindings
+    )
+
+
+def _look_ahead(tape: Tape, messages: list[Message], prepared: PreparedRun) -> RecordedRun | None:
+    """The run whose first turn is recorded, if any: tools see its time and randomness."""
+    mode = prepared.request.mode
+    first = tape.ask(messages, ToolChoice())
+    if first is None or mode in ("live", "off"):
+        if mode == "replay":
+            raise ReplayMiss(message=explain_miss(tape))
+        return None
+    return tape.recorded_run(first)
+
+
+def _ledger(shared: Shared, prepared: PreparedRun, tape: Tape, recorded: RecordedRun | None) -> Ledger:
+    scrub = shared.scrubber
+    slot = prepared.slot or 1
+    return Ledger(
+        agent_folder=shared.folder,
+        folder=RunFolder.stage(scrub),
+        journal=Journal("", None, scrub),
+        tape=tape,
+        request=prepared.request,
+        key=prepared.key,
+        slot=slot,
+        # From the run key and the slot: each repeat rolls its own dice.
+        seed=recorded.seed if recorded else int(digest([prepared.key, slot])[:12], 16),
+        started_at=recorded.started_at if recorded else now_iso(),
+        notebook=shared.notebook,
+    )
+
+
+def _reopened(shared: Shared, prepared: PreparedRun, tape: Tape) -> Ledger:
+    """The ledger of a run that goes on: its own folder, journal and id."""
+    assert prepared.resumption is not None
+    record = prepared.resumption.record
+    folder = RunFolder.reopen(shared.folder, record, shared.scrubber)
+    ledger = Ledger(
+        agent_folder=shared.folder,
+        folder=folder,
+        journal=Journal(record.id, folder.layout.events, shared.scrubber),
+        tape=tape,
+        request=prepared.request,
+        key=record.key,
+        slot=record.slot,
+        seed=record.seed,
+        started_at=record.started_at,
+        notebook=record.notebook,
+    )
+    ledger.run_id, ledger.record = record.id, folder.record
+    tape.go_live(
+        RecordedRun(id=record.id, key=record.key, slot=record.slot, started_at=record.started_at, seed=record.seed)
+    )
+    return ledger
+
+
+@dataclass
+class _Builder:
+    shared: Shared
+    prepared: PreparedRun
+    messages: list[Message]
+    ledger: Ledger
+    inner: Provider | None
+
+    def build(self, *, live: bool) -> Assembly:
+        self.results = ResultStore(self.ledger.folder, self.shared.scrubber)
+        resumption = self.prepared.resumption
+        if resumption is None:
+            self._save_input()
+            self._prepare_files()
+        if live:
+            self.ledger.go_live()
+        progress, notes = Progress(), list[Event]()
+        if resumption is not None:
+            progress.commits, progress.published = resumption.commits, resumption.published
+        snapshot, profile = self.prepared.snapshot, self.prepared.request.profile
+        invocation = Invocation(
+            plan=self._plan(),
+            provider=self._provider(),
+            dispatcher=Dispatcher(
+                invocation_id=ROOT_INVOCATION,
+                snapshot=snapshot,
+                gate=Gate(snapshot),
+                caller=self._caller(progress, notes),
+                results=self.results,
+                write=self.ledger.write,
+                progress=progress,
+                notes=notes,
+            ),
+            conversation=self._conversation(),
+            progress=progress,
+            meter=self._meter(profile),
+            write=self.ledger.write,
+        )
+        keeper = Keeper(self.ledger, invocation, self.reads, foreground=profile.run.presentation == "foreground")
+        invocation.dispatcher.before_commit = keeper.before_commit
+        return Assembly(self.ledger, invocation, self._projection(), self.messages, keeper)
+
+    def _conversation(self) -> Conversation:
+        resumption = self.prepared.resumption
+        if resumption is None:
+            return Conversation(self.messages)
+        return resumed_conversation(self.ledger.folder.layout, resumption.events, resumption.guidance)
+
+    def _meter(self, profile: Profile) -> Meter:
+        """Limits count from anew on resume; the numbers of the turns go on."""
+        resumption = self.prepared.resumption
+        meter = Meter(profile.limits)
+        if resumption is not None:
+            meter.number = resumption.record.turns
+            meter.earlier = resumption.record.usage
+        return meter
+
+    def _prepare_files(self) -> None:
+        """The memory that the run begins with, and the files of the answer that is revised."""
+        layout = self.ledger.folder.layout
+        revision = self.prepared.revision
+        if revision is not None:
+            for root in ("output", "scratch", "plan", "summaries", "tool-results"):
+                if (revision.files / root).is_dir():
+                    shutil.copytree(revision.files / root, layout.workspace_root(root), dirs_exist_ok=True)
+            write_bytes(layout.workspace_root("output") / "previous_output.md", revision.text.encode())
+        self.shared.persist.project(self.prepared.persist_base, layout.workspace_root("persist"))
+
+    def _save_input(self) -> None:
+        layout = self.ledger.folder.layout
+        dumped = _MESSAGES.dump_python(self.messages, mode="json")
+        write_json(layout.input / "messages.json", self.shared.scrubber.json(dumped))
+        write_json(layout.input / "snapshot.json", self.prepared.snapshot)
+        for file in self.prepared.request.attachments:
+            data = self.prepared.blobs.get(file.sha256) or self.ledger.tape.read_blob(file.sha256)
+            if data is None:
+                raise StorageFault(message=f"The attached image {file.path} is in no recording of this notebook.")
+            write_bytes(layout.root / file.path, data)
+            self.ledger.tape.save_blob(file, data)
+
+    def _caller(self, progress: Progress, notes: list[Event]) -> Caller:
+        request = self.prepared.request
+        bench = Bench(
+            profile=request.profile,
+            snapshot=self.prepared.snapshot,
+            folder=self.ledger.folder,
+            results=self.results,
+            clock=Clockwork(started_at=datetime.fromisoformat(self.ledger.started_at), seed=self.ledger.seed),
+            run_id=lambda: self.ledger.shown_id,
+        )
+        resumption = self.prepared.resumption
+        bound = self.shared.toolbox.bind(bench, self.prepared.functions, resumption.read_states if resumption else {})
+        self.reads = bound.reads
+        policies = Policies(
+            profile=request.profile,
+            snapshot=self.prepared.snapshot,
+            mode=request.mode,
+            ledger=self.ledger,
+            results=self.results,
+            scrubber=self.shared.scrubber,
+            progress=progress,
+            notes=notes,
+            approver=self.shared.approver,
+            interactive=self.shared.interactive,
+        )
+        return policies.caller(bound.tools, bound.shell)
+
+    def _provider(self) -> RecordedProvider:
+        request = self.prepared.request
+        return RecordedProvider(
+            name=request.model,
+            identity=self.prepared.facts.identity,
+            accepts_images=self.prepared.facts.accepts_images,
+            make=lambda: self.inner or provider_for(request.model, base_dir=self.shared.base_dir),
+            tape=self.ledger.tape,
+            mode=request.mode,
+            before_live=self.ledger.go_live,
+            clean=self._clean,
+            explain=lambda: explain_miss(self.ledger.tape),
+        )
+
+    def _clean(self, reply: ModelReply) -> ModelReply:
+        dumped = reply.model_dump(mode="json")
+        if not self.shared.scrubber.suspects(canonical_json(dumped)):
+            return reply
+        return _REPLY.validate_python(self.shared.scrubber.json(dumped))
+
+    def _plan(self) -> Plan:
+        snapshot, profile = self.prepared.snapshot, self.prepared.request.profile
+        return Plan(
+            invocation_id=ROOT_INVOCATION,
+            completion=snapshot.completion,
+            offers=_offers(snapshot),
+            sampling=profile.sampling,
+            retry=profile.run.model_retry,
+            commit_name=snapshot.call_name(builtin("workspace.commit")),
+            finish_name=snapshot.call_name(builtin("workspace.finish")),
+            read_image=self._read_image,
+            save_direct_output=self._save_direct_output,
+            take_guidance=self._take_guidance,
+        )
+
+    def _projection(self) -> RunProjection:
+        """Of a run that goes on, the picture begins with what it had done."""
+        projection = self._empty_projection()
+        for event in self.prepared.resumption.events if self.prepared.resumption else ():
+            projection.apply(event)
+        return projection
+
+    def _empty_projection(self) -> RunProjection:
+        pictures = Pictures(self.shared.recordings, self._read_image, keep=self.prepared.request.mode != "off")
+        return RunProjection(self.shared.relative(self.ledger.shown_id), pictures.draw)
+
+    def _read_image(self, file: StoredFile) -> bytes:
+        """From the run's folder, or, for an image of a conversation that goes on, from the recordings."""
+        path = self.ledger.folder.layout.root / file.path
+        if path.is_file():
+            return path.read_bytes()
+        data = self.ledger.tape.read_blob(file.sha256)
+        if data is None:
+            raise StorageFault(message=f"The image {file.path} is neither in the run's folder nor in the recordings.")
+        return data
+
+    def _take_guidance(self) -> list[str]:
+        """What is recorded at this place, else what a person has said since the last turn."""
+        ledger = self.ledger
+        if not ledger.is_live and self.prepared.request.mode in ("auto", "replay"):
+            recorded = ledger.tape.find_guidance()
+            if recorded:
+                return recorded
+        texts = [self.shared.scrubber.text(text) for text in ledger.guidance.take()]
+        if texts:
+            ledger.go_live()
+            ledger.tape.record_guidance(texts)
+        return texts
+
+    def _save_direct_output(self, text: str) -> str:
+        """Beside the message body (spec tauritavern §9.3)."""
+        body = self.prepared.request.profile.message_body.path
+        path = f"{body.rpartition('/')[0] or 'output'}/direct_output.md"
+        write_bytes(self.ledger.folder.layout.root / path, text.encode("utf-8", "backslashreplace"))
+        return path

@@ -1,0 +1,37 @@
+"""Publishing what a run left in `persist/`: only a successful end does (spec tauritavern §7.4)."""
+
+from tt_kernel.domain.errors import StorageFault
+from tt_kernel.domain.events import PersistChanged
+from tt_kernel.session.ledger import Ledger
+from tt_kernel.session.prepared import PreparedRun, Shared
+
+
+def publish_memory(shared: Shared, prepared: PreparedRun, ledger: Ledger) -> PersistChanged | None:
+    """The event of the new state, or of the conflict; None where the run's memory did not change.
+
+    While everything is replayed nothing is written: the recorded run has published its state.
+    """
+    workspace = prepared.request.profile.workspace
+    if "persist" not in workspace.visible_roots or "persist" not in workspace.writable_roots:
+        return None
+    base, state = prepared.persist_base, ledger.shown_id
+    source = ledger.folder.layout.workspace_root("persist")
+    if not ledger.is_live:
+        return shared.persist.replayed(state, source, base)
+    try:
+        published = shared.persist.publish(state, source, base, ledger.started_at)
+    except StorageFault as fault:
+        return PersistChanged(
+            type="persistent_changes_failed", state=base, base=base, code=fault.code, message=fault.message
+        )
+    if not published.is_new:
+        return None
+    if published.conflict is not None:
+        return PersistChanged(
+            type="persistent_changes_failed",
+            state=base,
+            base=base,
+            code="agent.persist_conflict",
+            message=f"Run {published.conflict} published its memory from the same state meanwhile. This run's is kept as state {state}.",
+        )
+    return PersistChanged(type="persistent_changes_committed", state=state, base=base)

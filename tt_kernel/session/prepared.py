@@ -1,0 +1,88 @@
+"""What a run is made from: what its session shares, and everything that was decided before it starts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tt_kernel.domain.canonical import Json
+from tt_kernel.domain.events import Event
+from tt_kernel.domain.ids import Digest
+from tt_kernel.domain.messages import Message
+from tt_kernel.domain.ports import Approver
+from tt_kernel.domain.runs import RunRecord, RunRequest
+from tt_kernel.domain.specs import Snapshot
+from tt_kernel.providers.names import ModelFacts
+from tt_kernel.session.toolbox import Toolbox
+from tt_kernel.store.layout import AgentFolder
+from tt_kernel.store.persist import PersistShelf
+from tt_kernel.store.recordings import Recordings
+from tt_kernel.store.secrets import Scrubber
+from tt_kernel.tools.functions import FunctionTool
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What the runs of a session have in common."""
+
+    folder: AgentFolder
+    base_dir: Path
+    notebook: str | None
+    recordings: Recordings
+    persist: PersistShelf
+    scrubber: Scrubber
+    toolbox: Toolbox
+    approver: Approver | None
+    interactive: bool
+    relative: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """A stopped run that goes on in its own folder (spec tauritavern §10.5).
+
+    `events` are those of its journal; `read_states` come from its last checkpoint.
+    """
+
+    record: RunRecord
+    events: tuple[Event, ...]
+    last_seq: int
+    checkpoint: str
+    commits: int
+    published: str | None
+    read_states: Mapping[str, Json]
+    guidance: str | None
+
+
+@dataclass(frozen=True)
+class Revision:
+    """An answer that is to be changed (spec tauritavern §10.6): its run's files, and its text as `output/previous_output.md`."""
+
+    files: Path
+    text: str
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run that is fully decided and not yet started.
+
+    `slot` is None until the stream is opened. `opening` replaces the assembled initial messages. `persist_base` is the memory
+    that the run begins with.
+    """
+
+    request: RunRequest
+    key: Digest
+    snapshot: Snapshot
+    functions: tuple[FunctionTool, ...]
+    blobs: Mapping[str, bytes]
+    history: tuple[Message, ...]
+    facts: ModelFacts
+    slot: int | None = None
+    opening: tuple[Message, ...] | None = None
+    persist_base: str | None = None
+    resumption: Resumption | None = None
+    revision: Revision | None = None
+
+    @property
+    def kind(self) -> Literal["root", "revision"]:
+        return "revision" if self.revision else "root"

@@ -1,0 +1,140 @@
+"""Where everything is: the agent folder, a run's folder, and the user's own documents (DESIGN §4)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tt_kernel.domain.errors import ContractBroken
+from tt_kernel.domain.profiles import WORKSPACE_ROOTS
+from tt_kernel.store.atomic import create_bytes, storage_fault
+
+LOCK_NAME = ".lock"
+"""A lock file stands in the folder that it protects, always under this name."""
+
+GITIGNORE = b"""\
+# Written by tt_kernel. Everything else in this folder is meant to be kept.
+/.cache/
+.lock
+"""
+
+
+@dataclass(frozen=True)
+class RunLayout:
+    """The paths of one run's folder (spec tauritavern §7.3). Nothing is created by asking for a path."""
+
+    root: Path
+
+    @property
+    def run_json(self) -> Path:
+        return self.root / "run.json"
+
+    @property
+    def events(self) -> Path:
+        return self.root / "events.jsonl"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / LOCK_NAME
+
+    @property
+    def input(self) -> Path:
+        return self.root / "input"
+
+    @property
+    def tool_args(self) -> Path:
+        return self.root / "tool-args"
+
+    @property
+    def tool_results(self) -> Path:
+        return self.root / "tool-results"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.root / "checkpoints"
+
+    def workspace_root(self, name: str) -> Path:
+        """The folder of a root that tools can see: `output scratch plan summaries persist tool-results`."""
+        if name not in WORKSPACE_ROOTS and name != "tool-results":
+            raise ContractBroken(message=f"{name!r} is not a workspace root of a run.")
+        return self.root / name
+
+
+@dataclass(frozen=True)
+class AgentFolder:
+    """`<notebook stem>.agent/` beside a notebook (or a script). The properties name its parts."""
+
+    root: Path
+
+    @classmethod
+    def for_notebook(cls, path: Path) -> "AgentFolder":
+        return cls(path.with_name(f"{path.stem}.agent"))
+
+    @property
+    def runs(self) -> Path:
+        return self.root / "runs"
+
+    @property
+    def recordings(self) -> Path:
+        return self.root / "recordings"
+
+    @property
+    def profiles(self) -> Path:
+        return self.root / "profiles"
+
+    @property
+    def persist(self) -> Path:
+        return self.root / "persist"
+
+    @property
+    def sessions(self) -> Path:
+        return self.root / "sessions"
+
+    @property
+    def cache(self) -> Path:
+        return self.root / ".cache"
+
+    @property
+    def worldinfo(self) -> Path:
+        return self.root / "worldinfo"
+
+    @property
+    def skills(self) -> Path:
+        return self.root / "skills"
+
+    @property
+    def memory(self) -> Path:
+        return self.root / "memory"
+
+    @property
+    def permissions_file(self) -> Path:
+        return self.root / "permissions.json"
+
+    @property
+    def mcp_file(self) -> Path:
+        return self.root / "mcp.json"
+
+    def run(self, run_id: str) -> RunLayout:
+        return RunLayout(self.runs / run_id)
+
+    def create(self) -> None:
+        """Make the folder if it is missing. `.gitignore` is written then and never again: it is the user's afterwards.
+
+        Raises:
+            StorageFault: naming the folder and the reason.
+        """
+        try:
+            self.root.parent.mkdir(parents=True, exist_ok=True)
+            self.root.mkdir()
+        except FileExistsError as error:
+            if not self.root.is_dir():
+                raise storage_fault("create", self.root, error) from error
+            return
+        except OSError as error:
+            raise storage_fault("create", self.root, error) from error
+        create_bytes(self.root / ".gitignore", GITIGNORE)
+
+
+def user_folder() -> Path:
+    """The user's own documents, in the shapes of an agent folder: `<jupyter config dir>/tt_kernel`."""
+    from jupyter_core.paths import jupyter_config_dir  # noqa: PLC0415  18 ms that most runs do not need
+
+    return Path(jupyter_config_dir()) / "tt_kernel"

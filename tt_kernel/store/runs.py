@@ -1,0 +1,323 @@
+"""Run folders: written by one process (RunFolder), read by anybody (RunIndex).
+
+- A run starts *staged*: its files are in a temporary folder, its record and journal in memory. A full replay ends there.
+- `materialise` claims an id by making its folder (only one process can), takes the writer's lock, writes `run.json`, and
+  only then moves the files. Killed at any of these steps, the folder reads as an interrupted run.
+"""
+
+import difflib
+import errno
+import os
+import re
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from pydantic import TypeAdapter
+
+from tt_kernel.domain.errors import ContractBroken, NotFound
+from tt_kernel.domain.ids import RunId
+from tt_kernel.domain.runs import TERMINAL, RunRecord
+from tt_kernel.store.atomic import decoded, storage_fault, write_json
+from tt_kernel.store.interruptions import settled
+from tt_kernel.store.layout import AgentFolder, RunLayout
+from tt_kernel.store.locks import acquire, let_go
+from tt_kernel.store.secrets import Scrubber, literal_words
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+_RUN_NAME = re.compile(r"[0-9a-f]{8}(?:\.[1-9][0-9]*)?")
+_ID_DIGITS = 8
+_NEAR = 3
+_RECORD = TypeAdapter(RunRecord)
+# Windows refuses to rename a folder in which somebody has a file open.
+_COPIED_INSTEAD = {errno.EXDEV, errno.EACCES, errno.EPERM}
+
+
+class RunFolder:
+    """The folder of the run that this process executes. Release it; it is also a context manager."""
+
+    def __init__(self, scrub: Scrubber) -> None:
+        self._scrub = scrub
+        self._record: RunRecord | None = None
+        self._layout: RunLayout | None = None
+        self._lock: BaseFileLock | None = None
+        self._forget: weakref.finalize[..., RunFolder] | None = None
+        self._run_id: RunId | None = None
+
+    @classmethod
+    def stage(cls, scrub: Scrubber | None = None) -> "RunFolder":
+        """A folder outside the notebook's, which exists from the first time that a path of it is asked for.
+
+        Args:
+            scrub: Takes the secrets out of the record; by default those of the environment.
+        """
+        return cls(scrub or Scrubber.from_environment())
+
+    @classmethod
+    def reopen(cls, agent_folder: AgentFolder, record: RunRecord, scrub: Scrubber) -> "RunFolder":
+        """The folder of a stopped run, to go on writing it.
+
+        Raises:
+            StorageFault: code `storage.busy`: another process writes it.
+        """
+        folder = cls(scrub)
+        layout = agent_folder.run(record.id)
+        folder._lock = acquire(layout.lock)
+        folder._run_id, folder._layout = record.id, layout
+        folder.save(record.model_copy(update={"status": "running", "ended_at": None, "problem": None}))
+        return folder
+
+    @property
+    def run_id(self) -> RunId | None:
+        """None while staged."""
+        return self._run_id
+
+    @property
+    def record(self) -> RunRecord | None:
+        """The record as last saved."""
+        return self._record
+
+    @property
+    def layout(self) -> RunLayout:
+        """Where the files are now. Ask each time: `materialise` moves them.
+
+        Raises:
+            StorageFault: there is no temporary folder to be had.
+        """
+        if self._layout is None:
+            self._layout = RunLayout(_temporary_folder())
+            self._forget = weakref.finalize(self, _delete_own, self._layout.root, os.getpid())
+        return self._layout
+
+    def save(self, record: RunRecord) -> RunRecord:
+        """Keep the run's record: in memory while staged, else as `run.json`. Returns it with the folder's id.
+
+        Raises:
+            StorageFault: the former `run.json` is untouched.
+        """
+        if self._run_id is None:
+            self._record = record
+            return record
+        self._record = record.model_copy(update={"id": self._run_id})
+        document = self._scrub.clean(self._record.model_dump(mode="json"), words=_record_words)
+        write_json(self.layout.run_json, document, durable=record.status in TERMINAL)
+        return self._record
+
+    def materialise(self, agent_folder: AgentFolder, key: str) -> RunId:
+        """Become a folder of the agent folder and its only writer. Save a record before: it is written first.
+
+        Args:
+            agent_folder: Where; it is created if it is missing.
+            key: The run key. Its first 8 digits are the id; `.2`, `.3`, ... when that is taken.
+
+        Raises:
+            StorageFault: the run is staged as before, and there is no folder.
+        """
+        if self._run_id is not None:
+            raise ContractBroken(message=f"Run {self._run_id} has its folder already.")
+        agent_folder.create()
+        run_id = _claim(agent_folder, key)
+        layout, staged = agent_folder.run(run_id), self._layout
+        try:
+            self._lock = acquire(layout.lock)
+            self._run_id, self._layout = run_id, layout
+            if self._record is not None:
+                self.save(self._record)
+            if staged is not None:
+                _move_files(staged.root, layout.root)
+        except BaseException:
+            self._give_back(layout, staged)
+            raise
+        self._clear_staging()
+        return run_id
+
+    def release(self) -> None:
+        """Stop being the writer: the run is over. A folder that is still staged is deleted."""
+        if self._lock is not None and self._layout is not None:
+            let_go(self._layout.lock, self._lock)
+            self._lock = None
+        self._clear_staging()
+
+    def discard(self) -> None:
+        """Delete a staged folder. One that has its place in the agent folder stays, and is released."""
+        self.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.release()
+
+    def _clear_staging(self) -> None:
+        if self._forget is not None:
+            self._forget()
+            self._forget = None
+        if self._run_id is None:
+            self._layout = None
+
+    def _give_back(self, layout: RunLayout, staged: RunLayout | None) -> None:
+        """Undo a claim: be staged again, and leave no folder that looks like a run."""
+        self._run_id, self._layout = None, staged
+        layout.run_json.unlink(missing_ok=True)
+        if self._lock is not None:
+            let_go(layout.lock, self._lock)
+            self._lock = None
+        with suppress(OSError):  # not empty: some files could not be moved back, and are not ours to delete
+            layout.root.rmdir()
+
+
+class RunIndex:
+    """The runs of an agent folder. Reads only: a run of another process is seen as it is on disk."""
+
+    def __init__(self, agent_folder: AgentFolder) -> None:
+        self._folder = agent_folder
+
+    def list(self) -> list[RunRecord]:
+        """All runs, newest first. One that cannot be read is listed with problem `storage.record_damaged`.
+
+        Raises:
+            StorageFault: the folder of the runs cannot be read.
+        """
+        records = [self._read(name) for name in self._names()]
+        return sorted(records, key=lambda record: (record.started_at, _number(record.id)), reverse=True)
+
+    def load(self, run_id: str) -> RunRecord:
+        """The run of exactly this id.
+
+        Raises:
+            NotFound: naming the nearest ids.
+        """
+        if not _RUN_NAME.fullmatch(run_id) or not self._folder.run(run_id).root.is_dir():
+            raise self._not_found(run_id)
+        return self._read(run_id)
+
+    def find(self, prefix: str) -> RunRecord:
+        """The run of this id, or the only one whose id begins so.
+
+        Raises:
+            NotFound: none (naming the nearest ids), or code `run.ambiguous` for several.
+        """
+        names = self._names()
+        matches = [prefix] if prefix in names else sorted(n for n in names if prefix and n.startswith(prefix))
+        if not matches:
+            raise self._not_found(prefix)
+        if len(matches) > 1:
+            listed = ", ".join(matches[:_NEAR]) + (", ..." if len(matches) > _NEAR else "")
+            raise NotFound("run.ambiguous", f"Several runs begin with {prefix!r}: {listed}. Write the whole id.")
+        return self._read(matches[0])
+
+    def _names(self) -> Sequence[str]:
+        try:
+            with os.scandir(self._folder.runs) as entries:
+                return [entry.name for entry in entries if _RUN_NAME.fullmatch(entry.name) and entry.is_dir()]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise storage_fault("read", self._folder.runs, error) from error
+
+    def _read(self, name: str) -> RunRecord:
+        layout = self._folder.run(name)
+        return settled(layout, _record(layout))
+
+    def _not_found(self, wanted: str) -> NotFound:
+        names = self._names()
+        if not names:
+            return NotFound("run.not_found", f"There is no run {wanted!r}: {self._folder.root.name} has no runs yet.")
+        near = difflib.get_close_matches(wanted, names, n=_NEAR, cutoff=0.3) or sorted(names)[:_NEAR]
+        return NotFound("run.not_found", f"There is no run {wanted!r}. Nearest: {', '.join(near)}.")
+
+
+def _claim(agent_folder: AgentFolder, key: str) -> RunId:
+    """Make the folder of the first free id; that only one process can make it is what makes it ours."""
+    base = key[:_ID_DIGITS]
+    if not _RUN_NAME.fullmatch(base):
+        raise ContractBroken(message=f"{key!r} is no run key: it must begin with 8 hexadecimal digits.")
+    number = 1
+    while True:
+        run_id = RunId(base if number == 1 else f"{base}.{number}")
+        try:
+            agent_folder.run(run_id).root.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise storage_fault("create", agent_folder.run(run_id).root, error) from error
+        else:
+            return run_id
+
+
+def _number(run_id: str) -> int:
+    """Which of the runs with the same first digits of the key it is."""
+    return int(run_id.partition(".")[2] or 1)
+
+
+def _record(layout: RunLayout) -> RunRecord | None:
+    try:
+        data = layout.run_json.read_bytes()
+    except OSError:
+        return None
+    return decoded(_RECORD, data)
+
+
+def _move_files(source: Path, target: Path) -> None:
+    """Move everything, or nothing. Over a border of file systems it is copied; the source is deleted later."""
+    undo: list[Callable[[], object]] = []
+    try:
+        for entry in sorted(source.iterdir()):
+            _move(entry, target / entry.name, undo)
+    except OSError as error:
+        for step in reversed(undo):
+            with suppress(OSError):
+                step()
+        raise storage_fault("move the files of the run to", target, error) from error
+
+
+def _move(entry: Path, destination: Path, undo: list[Callable[[], object]]) -> None:
+    try:
+        entry.rename(destination)
+    except OSError as error:
+        if error.errno not in _COPIED_INSTEAD:
+            raise
+        undo.append(partial(_delete, destination))
+        _copy(entry, destination)
+    else:
+        undo.append(partial(destination.rename, entry))
+
+
+def _copy(entry: Path, destination: Path) -> None:
+    if entry.is_symlink() or not entry.is_dir():
+        shutil.copy2(entry, destination, follow_symlinks=False)
+        return
+    destination.mkdir()
+    for child in entry.iterdir():
+        _copy(child, destination / child.name)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _temporary_folder() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="tt-run-"))
+    except OSError as error:
+        raise storage_fault("create a folder in", Path(tempfile.gettempdir()), error) from error
+
+
+def _delete_own(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child must not delete what its parent uses
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@cache
+def _record_words() -> frozenset[str]:
+    return literal_words(RunRecord.model_json_schema())

@@ -1,0 +1,283 @@
+"""One invocation's walk along its chain: where it is, what is recorded there, what is to be recorded."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tt_kernel.domain.calls import StoredFile, ToolCall, ToolResult
+from tt_kernel.domain.canonical import Json, JsonObject, digest
+from tt_kernel.domain.ids import Digest
+from tt_kernel.domain.messages import AssistantMessage, Message, ToolMessage
+from tt_kernel.domain.ports import ApprovalAnswer
+from tt_kernel.domain.specs import ToolChoice, ToolOffer
+from tt_kernel.domain.turns import ModelReply, Sampling
+from tt_kernel.store.recordings import (
+    Chain,
+    RecordedReply,
+    RecordedRun,
+    Recordings,
+    parse_decision,
+    parse_result,
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Everything of a request that does not grow."""
+
+    model: str
+    identity: Json
+    sampling: Sampling
+    tools: tuple[ToolOffer, ...]
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a tape is, for the explanation of a miss. `turn` counts requests from 1."""
+
+    chain: Chain
+    parent: str | None
+    line: JsonObject
+    fixed: JsonObject
+    turn: int
+
+
+class Tape:
+    """Walks a chain turn by turn.
+
+    While everything comes from the record nothing is written: new lines wait until `go_live` names the run that makes them.
+    """
+
+    def __init__(self, recordings: Recordings, asked: Asked, *, slot: int, recording: bool = True) -> None:
+        self._recordings = recordings
+        self._asked = asked
+        self._slot = slot
+        self._recording = recording
+        self._fixed = digest(_fixed(asked))
+        self._seen = 0
+        self._turn = 0
+        self._replies = 0
+        self._root: Digest | None = None
+        self._request: Digest | None = None
+        self._choice: ToolChoice | None = None
+        self._run: RecordedRun | None = None
+        self._source: str | None = None
+        self._replayed: list[tuple[str, str]] = []
+        self._waiting: list[JsonObject] = []
+        self._described: set[str] = set()
+        self._pending_request: JsonObject = {}
+        self._chain: Chain | None = None
+
+    @property
+    def request(self) -> Digest | None:
+        """The digest of the request asked last."""
+        return self._request
+
+    @property
+    def source(self) -> str | None:
+        """The id of the run whose recording answered last; None once the run is live."""
+        return self._source if self._run is None else None
+
+    @property
+    def is_live(self) -> bool:
+        return self._run is not None
+
+    def ask(self, messages: Sequence[Message], choice: ToolChoice) -> RecordedReply | None:
+        """Move on to the request made of `messages`; the recorded reply if there is one. Asking the same again is free."""
+        if self._request is None or len(messages) != self._seen or choice != self._choice:
+            self._advance(messages, choice)
+        chain = self._chain
+        return chain.reply(self._here, self._slot) if chain else None
+
+    def take(self, reply: RecordedReply) -> None:
+        """The recorded reply is used: results are now looked up in the run that recorded it."""
+        self._source = reply.run
+        self._replies += 1
+        self._replayed.append((self._here, reply.run))
+
+    def recorded_run(self, reply: RecordedReply) -> RecordedRun | None:
+        """The run that recorded a reply."""
+        return self._chain.runs.get(reply.run) if self._chain else None
+
+    def go_live(self, run: RecordedRun) -> None:
+        """From here on `run` records. Its replayed prefix becomes its own, and what waited is written."""
+        if self._run is not None:
+            return
+        self._run = run
+        lines: list[JsonObject] = [
+            {
+                "kind": "run",
+                "run": run.id,
+                "key": run.key,
+                "slot": run.slot,
+                "startedAt": run.started_at,
+                "seed": run.seed,
+            }
+        ]
+        if self._replayed:
+            requests = [request for request, _ in self._replayed]
+            lines.append(
+                {"kind": "prefix", "run": run.id, "of": self._replayed[-1][1], "slot": self._slot, "requests": requests}
+            )
+        waiting, self._waiting = self._waiting, []
+        self._write(lines + [{**line, "run": run.id} if "run" in line else line for line in waiting])
+
+    def record_reply(self, reply: ModelReply) -> None:
+        """Keep a live reply to the current request. Requires `go_live` before."""
+        self._source = self._run.id if self._run else None
+        self._replies += 1
+        body = reply.model_dump(mode="json", exclude_defaults=True)
+        self._write(
+            [
+                *self._described_request(),
+                {"kind": "reply", "request": self._here, "slot": self._slot, "run": self._source, "reply": body},
+            ]
+        )
+
+    def find_result(self, call: ToolCall, version: str) -> ToolResult | None:
+        """The recorded result of this call, if tool, version and arguments are the same."""
+        line = self._find("results", call.index)
+        if line is None or self._result_key(call, version) != {k: line[k] for k in ("tool", "version", "arguments")}:
+            return None
+        return parse_result(line).model_copy(update={"call_id": call.id})
+
+    def record_result(self, call: ToolCall, version: str, result: ToolResult) -> None:
+        # Effects are not part of the record: tools that have any are executed again.
+        body = result.model_dump(mode="json", exclude_defaults=True, exclude={"effects"})
+        self._write(
+            [self._line("result", call.index) | self._result_key(call, version) | {"result": body}],
+        )
+
+    def find_decision(self, call: ToolCall) -> ApprovalAnswer | None:
+        line = self._find("decisions", call.index)
+        if line is None or line["tool"] != call.tool_id or line["arguments"] != _arguments(call):
+            return None
+        return parse_decision(line)
+
+    def record_decision(self, call: ToolCall, answer: ApprovalAnswer) -> None:
+        line = self._line("decision", call.index)
+        facts = {"tool": str(call.tool_id), "arguments": _arguments(call)}
+        self._write([line | facts | {"answer": answer.model_dump(mode="json", exclude_defaults=True)}])
+
+    def find_guidance(self) -> list[str]:
+        """What a person said after the reply that was taken last and before the next request."""
+        if self._chain is None or self._source is None or self._request is None:
+            return []
+        for run in self._chain.lineage(self._source):
+            texts = self._chain.guidance.get((run, self._request))
+            if texts is not None:
+                return texts
+        return []
+
+    def record_guidance(self, texts: list[str]) -> None:
+        """Keep what a person said before the next request; before the first request there is nothing to keep it by."""
+        if self._request is None or not self._replies:
+            return
+        run = self._run.id if self._run else ""
+        self._write([{"kind": "guidance", "run": run, "request": self._request, "texts": texts}])
+
+    def save_blob(self, file: StoredFile, data: bytes) -> None:
+        if self._recording:
+            self._recordings.save_blob(file.sha256, data)
+
+    def read_blob(self, sha256: str) -> bytes | None:
+        return self._recordings.read_blob(sha256)
+
+    @property
+    def position(self) -> Position:
+        chain = self._chain
+        assert chain is not None, "nothing was asked yet"
+        line = self._pending_request
+        return Position(chain, line["parent"], line, _fixed(self._asked), self._turn)
+
+    def all_roots(self) -> list[tuple[JsonObject, Chain]]:
+        """The first requests of all chains of the folder."""
+        return [
+            (line, chain)
+            for chain in self._recordings.roots()
+            for line in chain.requests.values()
+            if line.get("parent") is None
+        ]
+
+    # -- inside
+
+    @property
+    def _here(self) -> Digest:
+        assert self._request is not None, "nothing was asked yet"
+        return self._request
+
+    def _advance(self, messages: Sequence[Message], choice: ToolChoice) -> None:
+        new = messages[self._seen :] if self._request else messages
+        parent = self._request
+        body = [parent, self._fixed, choice.model_dump(mode="json"), [m.digest_body() for m in new]]
+        self._request = digest(body)
+        if self._root is None:
+            self._root = self._request
+            self._chain = self._recordings.chain(self._root)
+        self._seen, self._choice, self._turn = len(messages), choice, self._turn + 1
+        self._source = None
+        self._pending_request = {
+            "kind": "request",
+            "digest": self._request,
+            "parent": parent,
+            "fixed": self._fixed,
+            "choice": choice.kind,
+            "messages": [_brief(m) for m in new],
+        }
+
+    def _described_request(self) -> list[JsonObject]:
+        chain = self._chain
+        known = chain.requests if chain else {}
+        if self._here in known or self._here in self._described:
+            return []
+        self._described.add(self._here)
+        lines = []
+        if chain is not None and self._fixed not in chain.bodies:
+            lines.append({"kind": "body", "digest": self._fixed, "body": _fixed(self._asked)})
+        return [*lines, self._pending_request]
+
+    def _find(self, table: str, index: int) -> JsonObject | None:
+        chain = self._chain
+        if chain is None or self._source is None or (self._run is not None and self._source == self._run.id):
+            return None
+        lines: dict[tuple[str, str, int], JsonObject] = getattr(chain, table)
+        for run in chain.lineage(self._source):
+            line = lines.get((run, self._here, index))
+            if line is not None:
+                return line
+        return None
+
+    def _line(self, kind: str, index: int) -> JsonObject:
+        run = self._run.id if self._run else ""
+        return {"kind": kind, "run": run, "request": self._here, "index": index}
+
+    @staticmethod
+    def _result_key(call: ToolCall, version: str) -> JsonObject:
+        return {"tool": str(call.tool_id), "version": version, "arguments": _arguments(call)}
+
+    def _write(self, lines: list[JsonObject]) -> None:
+        if not self._recording or self._root is None:
+            return
+        if self._run is None:
+            self._waiting += lines
+        else:
+            self._recordings.append(self._root, lines)
+
+
+def _fixed(asked: Asked) -> JsonObject:
+    return {
+        "model": asked.model,
+        "identity": asked.identity,
+        "sampling": asked.sampling.model_dump(mode="json", exclude_defaults=True),
+        "tools": [tool.model_dump(mode="json") for tool in asked.tools],
+    }
+
+
+def _arguments(call: ToolCall) -> str:
+    return digest([call.arguments.value, call.arguments.raw])[:16]
+
+
+def _brief(message: Message) -> Json:
+    """Replies and results are in lines of their own; a request only names them."""
+    if isinstance(message, AssistantMessage | ToolMessage):
+        return {"role": message.role, "digest": digest(message.digest_body())[:16]}
+    return message.model_dump(mode="json", exclude_defaults=True) | {"role": message.role}

@@ -1,0 +1,126 @@
+"""The call policy that asks a person: DESIGN §10, spec liveagent §3.3."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from tt_kernel.domain.arguments import ToolArguments
+from tt_kernel.domain.calls import ToolCall, ToolResult
+from tt_kernel.domain.canonical import JsonObject, canonical_json
+from tt_kernel.domain.ids import ToolId
+from tt_kernel.domain.ports import ApprovalAnswer, ApprovalRequest, Approver, Caller
+from tt_kernel.domain.specs import ToolSpec
+from tt_kernel.toolkit.declare import not_an_object
+from tt_kernel.toolkit.pipeline import Decide, SpecOf, Wrapper, denied
+from tt_kernel.toolkit.schema import INVALID
+
+Ask = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer]]
+Preview = Callable[[ToolCall], Awaitable[str | None]]
+"""The unified diff of what a call would change, if it changes a file."""
+
+WINDOW_SECONDS = 180.0
+MAX_SUMMARY = 2000
+"""Characters of the summary of a call."""
+REFUSED = "tool.approval_denied"
+
+
+def approved(
+    ask: Ask, decide: Decide, spec_of: SpecOf, *, window: float = WINDOW_SECONDS, preview: Preview | None = None
+) -> Wrapper:
+    """Ask before calls whose rule says so. One wrapper serves one run: it remembers "allow for this run".
+
+    Args:
+        ask: Gets an answer; must not take longer than the request's time-out (`in_time` sees to that).
+        decide: `PermissionEngine.decide`.
+        spec_of: The description of a call's tool.
+        window: Seconds a person has to answer.
+        preview: Makes the diff that is shown.
+    """
+    granted: set[tuple[ToolId, str]] = set()
+
+    def wrap(inner: Caller) -> Caller:
+        async def call(request: ToolCall) -> ToolResult:
+            spec = spec_of(request)
+            decision = decide(spec, request.name, request.arguments.for_model)
+            if decision.decision == "deny":
+                return denied(request, decision)
+            # Scoped to the tool and the rule that asked, with its argument patterns.
+            grant = (spec.id, decision.rule)
+            if decision.decision == "allow" or grant in granted:
+                return await inner(request)
+            answer = await ask(await _question(request, spec, decision.rule, window, preview))
+            match answer.decision:
+                case "deny":
+                    return _refused(request, answer)
+                case "edit":
+                    return await _with_edit(request, answer, inner, decide, spec)
+                case "allow_run":
+                    granted.add(grant)
+            return await inner(request)
+
+        return call
+
+    return wrap
+
+
+async def _question(
+    call: ToolCall, spec: ToolSpec, rule: str, window: float, preview: Preview | None
+) -> ApprovalRequest:
+    return ApprovalRequest(
+        call=call,
+        spec=spec,
+        rule=rule,
+        summary=call_summary(call.name, call.arguments.for_model),
+        diff=await preview(call) if preview else None,
+        timeout_seconds=window,
+    )
+
+
+def in_time(approver: Approver) -> Ask:
+    """An Ask that always answers in time and fails closed: no answer, or an approver that breaks, is a denial."""
+
+    async def ask(request: ApprovalRequest) -> ApprovalAnswer:
+        try:
+            async with asyncio.timeout(request.timeout_seconds):
+                return await approver.approve(request)
+        except TimeoutError:
+            reason = f"no answer within {request.timeout_seconds:g} s"
+            return ApprovalAnswer(decision="deny", reason=reason, by="timeout")
+        except Exception as error:  # noqa: BLE001  whatever broke, nothing may run unapproved
+            reason = f"the question could not be asked ({type(error).__name__}: {error})"
+            return ApprovalAnswer(decision="deny", reason=reason, by="failure")
+
+    return ask
+
+
+def call_summary(name: str, arguments: JsonObject) -> str:
+    """A call for the person who decides: the name, then one argument a line, cut at MAX_SUMMARY characters."""
+    lines = [
+        name,
+        *(f"{key}: {value if isinstance(value, str) else canonical_json(value)}" for key, value in arguments.items()),
+    ]
+    text = "\n".join(lines)
+    return text if len(text) <= MAX_SUMMARY else text[: MAX_SUMMARY - 3] + "..."
+
+
+def _refused(call: ToolCall, answer: ApprovalAnswer) -> ToolResult:
+    if answer.by in ("timeout", "failure"):
+        message = f"{call.name} was not run: {answer.reason}. Do not repeat this call."
+    else:
+        reason = f" Reason: {answer.reason.rstrip('.')}." if answer.reason else ""
+        message = f"{call.name} was not run: the user refused it.{reason} Do not repeat this call."
+    return ToolResult.error(call, REFUSED, message, by=answer.by)
+
+
+async def _with_edit(
+    call: ToolCall, answer: ApprovalAnswer, inner: Caller, decide: Decide, spec: ToolSpec
+) -> ToolResult:
+    """Call with the arguments that the person made; what the rules deny stays denied."""
+    arguments = ToolArguments.decode(answer.arguments)
+    if arguments.value is None:
+        return ToolResult.error(call, INVALID, not_an_object(call.name, arguments))
+    decision = decide(spec, call.name, arguments.value)
+    if decision.decision == "deny":
+        return denied(call, decision)
+    result = await inner(call.model_copy(update={"arguments": arguments}))
+    note = f"The user changed the arguments before this tool ran: {canonical_json(arguments.value)}"
+    return result.model_copy(update={"content": f"{note}\n\n{result.content}"})
