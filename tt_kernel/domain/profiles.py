@@ -1,7 +1,7 @@
 """A profile describes an agent: spec tauritavern §11 (schema 5), extended by DESIGN §5.2."""
 
 import re
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, NamedTuple, get_args
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
@@ -17,9 +17,29 @@ WORKSPACE_ROOTS: tuple[RootName, ...] = ("output", "scratch", "plan", "summaries
 """The roots a profile may show and open for writing; `tool-results` and `skills` are added read-only by the runtime."""
 
 
+class PresetRef(Frozen):
+    api_id: str
+    name: str
+
+
+class PresetChoice(Frozen):
+    """Which SillyTavern preset a profile was written for. Accepted and kept; a notebook has no presets.
+
+    `currentPromptSnapshot` and `none` are the same here: the prompt is the cell's. Mode `ref` with `required` cannot run
+    (`agent.profile_preset_missing`), without it runs without the preset. `reasoning_effort` belongs to mode `ref`: None follows
+    the preset, `auto` sends nothing, anything else is `sampling.reasoning_effort` where that is not set.
+    """
+
+    mode: Literal["currentPromptSnapshot", "ref", "none"] = "currentPromptSnapshot"
+    ref: PresetRef | None = None
+    required: bool = False
+    reasoning_effort: str | None = None
+
+
 class ModelChoice(Frozen):
-    """`currentPromptSnapshot`: the notebook's default model (option -m, setting, environment); `connectionRef`: `model_id` of a
-    named connection; `requiresConfiguration`: imported, not runnable until a model is chosen.
+    """`currentPromptSnapshot`: the notebook's default model (option -m, setting, environment), or `model_id` as a whole name;
+    `connectionRef`: `model_id` (or the connection's own model) of a named connection; `requiresConfiguration`: imported, not
+    runnable until a model is chosen.
     """
 
     mode: Literal["currentPromptSnapshot", "connectionRef", "requiresConfiguration"] = "currentPromptSnapshot"
@@ -42,6 +62,39 @@ class RunPolicy(Frozen):
     completion: Completion = "reply"
 
 
+class ContextPolicy(Frozen):
+    """What of the notebook stands in the first request.
+
+    `initial_chat_history_messages`: -1 all cells above, 0 none, N the last N; then a token budget. The specification's
+    default is -1; here it is 0, because a notebook's cells change more often than a chat, and each change would be a new
+    request. Documents of the specification's own kind keep -1 (store/migrations.py).
+    """
+
+    initial_chat_history_messages: int = Field(default=0, ge=-1)
+    include_activated_world_info: bool = True
+
+
+class DelegationPolicy(Frozen):
+    """Who may work for whom. `can_*`: this agent may hand work on. `callable` and `allow_as_*`: others may give it work.
+
+    `allowed_callers` are ids of profiles, `*` for any. The counters are those of schema 4; the specification leaves open
+    which of them schema 5 keeps, so all of them are.
+    """
+
+    can_delegate: bool = False
+    can_handoff: bool = False
+    callable: bool = False
+    allow_as_subagent: bool = False
+    allow_as_handoff_target: bool = False
+    allow_nested_delegation: bool = False
+    allowed_callers: tuple[str, ...] = ("*",)
+    description_for_agents: str | None = None
+    max_concurrent_invocations: int = Field(default=3, ge=1)
+    max_invocations_per_run: int = Field(default=8, ge=1)
+    result_budget_tokens: int = Field(default=8000, ge=1)
+    max_handoff_depth: int = Field(default=8, ge=1)
+
+
 class Instructions(Frozen):
     """None = the default system prompt, generated from the bound tools."""
 
@@ -62,9 +115,30 @@ class ToolPolicy(Frozen):
     external_result_inline_char_limit: int = Field(default=50_000, ge=1)
 
 
+class SkillPolicy(Frozen):
+    """Names of skills, `*` for all. deny wins."""
+
+    visible: tuple[str, ...] = ("*",)
+    deny: tuple[str, ...] = ()
+
+
 class WorkspacePolicy(Frozen):
     visible_roots: tuple[RootName, ...] = WORKSPACE_ROOTS
     writable_roots: tuple[RootName, ...] = WORKSPACE_ROOTS
+
+
+class PlanNode(Frozen):
+    id: str
+    title: str
+    locked: bool = False
+
+
+class PlanPolicy(Frozen):
+    """Kept for documents that have it; there is no plan engine, so every mode but `none` is refused."""
+
+    mode: Literal["none", "free", "strict", "hybrid"] = "none"
+    beta: bool = True
+    nodes: tuple[PlanNode, ...] = ()
 
 
 class Artifact(Frozen):
@@ -100,17 +174,38 @@ class Permissions(Frozen):
     rules: tuple[PermissionRule, ...] = ()
 
 
+class Breach(NamedTuple):
+    """A rule that a profile breaks, or something that it asks for and does not get.
+
+    Attributes:
+        code: `agent.profile_...` of spec tauritavern §11.2, or the code of a diagnostic.
+        message: One sentence for a person.
+        blocks: A run of the profile cannot start; otherwise it goes on without what is missing.
+    """
+
+    code: str
+    message: str
+    blocks: bool = True
+
+
 class Profile(Frozen):
+    """The document, schema 5. `kind` is kept as it was written; both kinds mean the same."""
+
     schema_version: Literal[5] = 5
     kind: Literal["tt_kernel.agentProfile", "tauritavern.agentProfile"] = "tt_kernel.agentProfile"
     id: ProfileId
     display_name: str
     description: str | None = None
+    preset: PresetChoice = PresetChoice()
     model: ModelChoice = ModelChoice()
     run: RunPolicy = RunPolicy()
+    context: ContextPolicy = ContextPolicy()
+    delegation: DelegationPolicy = DelegationPolicy()
     instructions: Instructions = Instructions()
     tools: ToolPolicy = ToolPolicy()
+    skills: SkillPolicy = SkillPolicy()
     workspace: WorkspacePolicy = WorkspacePolicy()
+    plan: PlanPolicy = PlanPolicy()
     output: Output = Output()
     permissions: Permissions = Permissions()
     limits: Limits = Limits()

@@ -180,8 +180,8 @@ def _source(raw: str) -> str:
 
 def _length(items: Sequence[Any]) -> tuple[int, int]:
     """How many outputs there are, and how many pieces the last one has, if it is a stream: it may grow."""
-    last = items[-1].bundle.get("stream") if items else None
-    return len(items), len(last) if isinstance(last, list) else 0
+    last = items[-1] if items else None
+    return len(items), len(last.bundle["stream"]) if last is not None and last.output_type == "out_stream" else 0
 
 
 def _answer_of(value: Json, known: Sequence[Answer]) -> Sequence[Answer]:

@@ -252,6 +252,7 @@ class _Builder:
             scrubber=self.shared.scrubber,
             progress=progress,
             notes=notes,
+            documents=self.shared.permissions.layers(),
             approver=self.shared.approver,
             interactive=self.shared.interactive,
         )

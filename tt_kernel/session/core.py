@@ -25,6 +25,7 @@ from tt_kernel.session.slots import Slots
 from tt_kernel.session.stream import RunStream
 from tt_kernel.session.toolbox import Toolbox
 from tt_kernel.store.layout import AgentFolder, user_folder
+from tt_kernel.store.permissions import PermissionShelf
 from tt_kernel.store.persist import PersistShelf
 from tt_kernel.store.profiles import ProfileShelf
 from tt_kernel.store.recordings import Recordings
@@ -74,6 +75,7 @@ class Session:
         self.approver = approver
         self.interactive = interactive
         self.persist = PersistShelf(self.folder.persist)
+        self.permissions = PermissionShelf(self.folder, user_folder())
         self._slots = Slots()
         self._active: list[RunStream] = []
         self._memory: dict[str, Run] = {}
@@ -306,6 +308,7 @@ class Session:
             notebook=self.notebook.name if self.notebook else None,
             recordings=self.recordings,
             persist=self.persist,
+            permissions=self.permissions,
             scrubber=self.scrubber,
             toolbox=self.toolbox,
             approver=self.approver,

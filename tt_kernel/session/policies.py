@@ -9,7 +9,7 @@ from tt_kernel.domain.errors import ReplayMiss
 from tt_kernel.domain.events import ApprovalDecided, ApprovalRequested, CallDrifted, Event
 from tt_kernel.domain.ids import builtin
 from tt_kernel.domain.ports import ApprovalAnswer, ApprovalRequest, Approver, Caller
-from tt_kernel.domain.profiles import Profile
+from tt_kernel.domain.profiles import Permissions, Profile
 from tt_kernel.domain.runs import RecordMode
 from tt_kernel.domain.specs import Snapshot, ToolSpec
 from tt_kernel.runtime.progress import Progress, admitted
@@ -39,12 +39,15 @@ class Policies:
     scrubber: Scrubber
     progress: Progress
     notes: list[Event]
+    documents: Sequence[Permissions]
     approver: Approver | None
     interactive: bool
 
     def __post_init__(self) -> None:
         self._specs = {binding.spec.id: binding.spec for binding in self.snapshot.bindings}
-        self._engine = PermissionEngine([self.profile.permissions], self.interactive and self.approver is not None)
+        self._engine = PermissionEngine(
+            [self.profile.permissions, *self.documents], self.interactive and self.approver is not None
+        )
 
     def caller(self, tools: Sequence[Tool], shell: ShellDesk) -> Caller:
         return stacked(

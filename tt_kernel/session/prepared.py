@@ -15,6 +15,7 @@ from tt_kernel.domain.specs import Snapshot
 from tt_kernel.providers.names import ModelFacts
 from tt_kernel.session.toolbox import Toolbox
 from tt_kernel.store.layout import AgentFolder
+from tt_kernel.store.permissions import PermissionShelf
 from tt_kernel.store.persist import PersistShelf
 from tt_kernel.store.recordings import Recordings
 from tt_kernel.store.secrets import Scrubber
@@ -32,6 +33,7 @@ class Shared:
     persist: PersistShelf
     scrubber: Scrubber
     toolbox: Toolbox
+    permissions: PermissionShelf
     approver: Approver | None
     interactive: bool
     relative: Callable[[str], str]

@@ -1,6 +1,7 @@
 """Profiles as documents: the notebook's, the user's and the shipped ones; of one name, the nearest counts (DESIGN §4)."""
 
 import difflib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -8,19 +9,22 @@ from typing import Literal
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from tt_kernel.domain.canonical import Json, canonical_json
+from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.errors import NotFound, ProfileInvalid, StorageFault, TTError
-from tt_kernel.domain.profiles import Profile
-from tt_kernel.store.atomic import read_json, storage_fault, write_json
+from tt_kernel.domain.profiles import Breach, Profile
+from tt_kernel.store.atomic import read_json, write_json
+from tt_kernel.store.documents import documents_in, field_of, first_error, holds_secret, sentence_of
 from tt_kernel.store.layout import AgentFolder
 from tt_kernel.store.locks import locked
+from tt_kernel.store.migrations import migrated
 from tt_kernel.store.profile_rules import breaches
-from tt_kernel.store.secrets import Scrubber
 
 Origin = Literal["notebook", "user", "shipped"]
 
 SHIPPED = Path(__file__).parent / "shipped"
 LONGEST_ID = 128
+
+_DESCRIBED = re.compile(r"tools\.toolDescriptions\..+\.properties(?:\..*)?")
 
 _CODES = {
     "schemaVersion": "schema_unsupported",
@@ -53,10 +57,7 @@ class ProfileShelf:
             NotFound: code `agent.profile_not_found`, naming the nearest ids.
             ProfileInvalid: naming the file, the field and what is expected (spec tauritavern §11.2).
         """
-        path = self._paths().get(profile_id)
-        if path is None:
-            raise self._not_found(profile_id)
-        return read_profile(path[1])
+        return read_profile(self.find(profile_id)[0])
 
     def list(self) -> list[tuple[Profile, Origin]]:
         """Every profile that can be loaded, by id, with where it comes from. `broken` tells about the others."""
@@ -65,6 +66,27 @@ class ProfileShelf:
     def broken(self) -> dict[Path, TTError]:
         """The files that are no valid profile, with the reason."""
         return {path: problem for path, _, problem in self._read() if isinstance(problem, TTError)}
+
+    def find(self, profile_id: str) -> tuple[Path, Origin]:
+        """The file of the nearest profile of this id, valid or not, and whose it is.
+
+        Raises:
+            NotFound: code `agent.profile_not_found`, naming the nearest ids.
+        """
+        found = self._paths().get(profile_id)
+        if found is None:
+            raise self._not_found(profile_id)
+        return found[1], found[0]
+
+    def folder(self, origin: Origin) -> Path:
+        """Where profiles of this origin are; it need not exist."""
+        return self._folders[origin]
+
+    def files(self) -> Iterator[tuple[Path, Origin]]:
+        """The files of the notebook's and the user's profiles, whether or not a nearer one hides them."""
+        for origin in ("notebook", "user"):
+            for path in documents_in(self._folders[origin]):
+                yield path, origin
 
     def save(self, profile: Profile, *, to: Literal["notebook", "user"] = "notebook") -> Path:
         """Store a profile under its id, replacing the document of that id in the same place.
@@ -76,7 +98,7 @@ class ProfileShelf:
         found = breaches(profile)
         if found:
             raise ProfileInvalid(found[0].code, f"Profile {profile.id!r} was not saved: {found[0].message}")
-        _refuse_secrets(profile)
+        refuse_secrets(profile, "saved")
         if to == "notebook":
             self._agent_folder.create()
         path = self._folders[to] / f"{profile.id}.json"
@@ -87,7 +109,7 @@ class ProfileShelf:
     def _paths(self) -> dict[str, tuple[Origin, Path]]:
         found: dict[str, tuple[Origin, Path]] = {}
         for origin in ("shipped", "user", "notebook"):
-            for path in _documents(self._folders[origin]):
+            for path in documents_in(self._folders[origin]):
                 found[path.stem] = (origin, path)
         return dict(sorted(found.items()))
 
@@ -114,22 +136,35 @@ def read_profile(path: Path) -> Profile:
         ProfileInvalid: naming the file and the first thing that is wrong.
         StorageFault: it cannot be read.
     """
+    profile, found = read_draft(path)
+    if found:
+        raise ProfileInvalid(found[0].code, f"Profile {path}: {found[0].message}")
+    return profile
+
+
+def read_draft(path: Path) -> tuple[Profile, list[Breach]]:
+    """The profile of a file whose shape is right, with every rule that it breaks.
+
+    Raises:
+        ProfileInvalid: not even the shape is right, or the file has another profile's name.
+        StorageFault: it cannot be read.
+    """
     try:
         document = read_json(path)
     except StorageFault as fault:
         if fault.code != "storage.not_json":
             raise
         raise ProfileInvalid(None, f"Profile {fault.message}") from fault
-    profile = decode_profile(document, source=str(path))
-    if profile.id != path.stem:
+    draft = decode_draft(document, source=str(path))
+    if draft[0].id != path.stem:
         raise ProfileInvalid(
-            "agent.profile_id_invalid", f"Profile {path}: id is {profile.id!r}, unlike the file's name."
+            "agent.profile_id_invalid", f"Profile {path}: id is {draft[0].id!r}, unlike the file's name."
         )
-    return profile
+    return draft
 
 
 def decode_profile(document: Json, *, source: str) -> Profile:
-    """A valid profile from its JSON document; unknown fields are refused (spec tauritavern §11.1).
+    """A valid profile from its JSON document of any schema; unknown fields are refused (spec tauritavern §11.1, §11.4).
 
     Args:
         document: The JSON value.
@@ -138,23 +173,43 @@ def decode_profile(document: Json, *, source: str) -> Profile:
     Raises:
         ProfileInvalid: with the code of spec tauritavern §11.2.
     """
-    try:
-        profile = Profile.model_validate(document)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise ProfileInvalid(_code(first), f"Profile {source}: {_sentence(first)}") from error
-    found = breaches(profile)
+    profile, found = decode_draft(document, source=source)
     if found:
         raise ProfileInvalid(found[0].code, f"Profile {source}: {found[0].message}")
     return profile
 
 
+def decode_draft(document: Json, *, source: str) -> tuple[Profile, list[Breach]]:
+    """The same for a document that is still being written: it may break rules, which come with it.
+
+    Raises:
+        ProfileInvalid: a field is unknown, missing or of the wrong type.
+    """
+    try:
+        profile = Profile.model_validate(migrated(document))
+    except ValidationError as error:
+        first = first_error(error)
+        raise ProfileInvalid(_code(first), f"Profile {source}: {sentence_of(first, Profile, 'profile')}") from error
+    return profile, breaches(profile)
+
+
+def refuse_secrets(profile: Profile, what: str) -> None:
+    """Raises ProfileInvalid `agent.profile_secret`, saying that `what` was not done."""
+    if holds_secret(profile):
+        raise ProfileInvalid(
+            "agent.profile_secret",
+            f"Profile {profile.id!r} was not {what}: it holds a secret. Profiles are shared; name an environment variable instead.",
+        )
+
+
 def _code(error: ErrorDetails) -> str | None:
-    field = _field(error)
+    field = field_of(error)
     if error["type"] == "extra_forbidden":
         return None
     if field == "id":
         return f"agent.profile_{_id_problem(error)}"
+    if _DESCRIBED.fullmatch(field):
+        return "agent.profile_tool_properties_invalid"
     codes = (code for prefix, code in _CODES.items() if field == prefix or field.startswith(f"{prefix}."))
     code = next(codes, None)
     return f"agent.profile_{code}" if code else None
@@ -165,52 +220,3 @@ def _id_problem(error: ErrorDetails) -> str:
     if error["type"] == "missing" or value == "":
         return "id_empty"
     return "id_too_long" if isinstance(value, str) and len(value) > LONGEST_ID else "id_invalid"
-
-
-def _sentence(error: ErrorDetails) -> str:
-    field = _field(error)
-    if error["type"] == "extra_forbidden":
-        return f"{field} is no field of a profile.{_nearest_field(field)}"
-    if error["type"] == "missing":
-        return f"{field} is missing."
-    if not field:
-        return f"{error['msg']}."
-    return f"{field} is {_shown(error['input'])}: {error['msg']}."
-
-
-def _field(error: ErrorDetails) -> str:
-    return ".".join(str(part) for part in error["loc"])
-
-
-def _nearest_field(field: str) -> str:
-    parent, _, name = field.rpartition(".")
-    schema = Profile.model_json_schema()
-    here: Json = schema
-    for part in filter(None, parent.split(".")):
-        here = here.get("properties", {}).get(part, {})
-        here = schema["$defs"].get(here.get("$ref", "").rpartition("/")[2], here)
-    near = difflib.get_close_matches(name, here.get("properties", {}), n=1)
-    return f" Did you mean {near[0]}?" if near else ""
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= LONGEST_ID else text[:LONGEST_ID] + "..."
-
-
-def _documents(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if path.suffix == ".json" and not path.name.startswith("."))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise storage_fault("read", folder, error) from error
-
-
-def _refuse_secrets(profile: Profile) -> None:
-    text = canonical_json(profile.model_dump(mode="json"))
-    if Scrubber.from_environment().text(text) != text:
-        raise ProfileInvalid(
-            "agent.profile_secret",
-            f"Profile {profile.id!r} was not saved: it holds a secret. Profiles are shared; name an environment variable instead.",
-        )

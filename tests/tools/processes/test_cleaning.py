@@ -76,7 +76,24 @@ def test_a_line_of_a_mebibyte_is_quick() -> None:
 
 
 alphabet = st.sampled_from(
-    [b"a", b"\n", b"\r", b"\x1b", b"[", b"]", b"\\", b"\x07", b"3", b"m", b"(", b"\xe2", b"\x98", b"\x83", b"\xff", b" "]
+    [
+        b"a",
+        b"\n",
+        b"\r",
+        b"\x1b",
+        b"[",
+        b"]",
+        b"\\",
+        b"\x07",
+        b"3",
+        b"m",
+        b"(",
+        b"\xe2",
+        b"\x98",
+        b"\x83",
+        b"\xff",
+        b" ",
+    ]
 )
 
 

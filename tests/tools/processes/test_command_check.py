@@ -138,7 +138,9 @@ def test_others_pass(command: str) -> None:
     check_command(command, "ProcessWait")
 
 
-@pytest.mark.parametrize("piece", ["((", "'", '"', "`", "<<'", "sleep 1 ", "A=1 ", "$(", "a 2>&1 | ", "\\", "#", "<<E\n", "& "])
+@pytest.mark.parametrize(
+    "piece", ["((", "'", '"', "`", "<<'", "sleep 1 ", "A=1 ", "$(", "a 2>&1 | ", "\\", "#", "<<E\n", "& "]
+)
 def test_a_hostile_command_is_read_quickly(piece: str) -> None:
     began = time.perf_counter()
     leading_sleep(piece * 50_000)

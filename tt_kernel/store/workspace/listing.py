@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,13 +27,16 @@ class Entry:
     path: str
 
 
-def walk(place: Place, path: str, depth: int) -> Iterator[Entry]:
+def walk(
+    place: Place, path: str, depth: int, enter: Callable[[tuple[str, ...]], bool] = lambda _parts: True
+) -> Iterator[Entry]:
     """Everything below a folder, unordered, at most `depth` levels. A folder that vanishes meanwhile is empty.
 
     Args:
         place: The folder.
         path: Its located path on the disk.
         depth: Levels; 1 is the folder's own entries.
+        enter: Asked for each folder, after it was given: whether what is in it is wanted.
     """
     pending = [(place.parts, path, 1)]
     while pending:
@@ -42,7 +45,7 @@ def walk(place: Place, path: str, depth: int) -> Iterator[Entry]:
             kind = _kind(entry)
             found = Entry((*parts, entry.name), kind, level, entry.path)
             yield found
-            if kind == "directory" and level < depth:
+            if kind == "directory" and level < depth and enter(found.parts):
                 pending.append((found.parts, entry.path, level + 1))
 
 

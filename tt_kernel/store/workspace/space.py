@@ -4,7 +4,7 @@
 # Plain strings: building Path objects costs more than the calls that they wrap.
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -113,9 +113,11 @@ class Workspace:
         """The same place without links."""
         return boundary.resolved(place)
 
-    def walk(self, place: Place, depth: int) -> Iterator[Entry]:
+    def walk(
+        self, place: Place, depth: int, enter: Callable[[tuple[str, ...]], bool] = lambda _parts: True
+    ) -> Iterator[Entry]:
         """Everything below a folder; see `listing.walk`."""
-        return walk(place, boundary.locate(place), depth)
+        return walk(place, boundary.locate(place), depth, enter)
 
     # Reading
 

@@ -7,7 +7,7 @@ a pattern made for it, since `re` lets nothing else run.)
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tt_kernel.domain.errors import ToolError
@@ -33,7 +33,7 @@ class Glob:
         """Raises ToolError `project.glob_invalid`."""
         expanded = _expanded(pattern)
         alternatives = tuple(_segments(one, pattern) for one in expanded)
-        lasts = tuple(one.rstrip("/").rpartition("/")[2] for one in expanded)
+        lasts = tuple(dict.fromkeys(one.rstrip("/").rpartition("/")[2] for one in expanded))
         return cls(alternatives, () if any(last in ("**", "*") or ":" in last for last in lasts) else lasts)
 
     def matches(self, path: str) -> bool:
@@ -97,27 +97,26 @@ _TOKEN = re.compile(r"\*+|\?|\[[!^]?\]?[^\]]*\]|[\s\S]")
 def _segment(text: str, told: str) -> re.Pattern[str]:
     """One segment as a regular expression without backtracking: after each `*` the first place that fits is taken."""
     runs = [""]
-    for token in _TOKEN.findall(text):
-        if token.startswith("*"):
+    for piece in _TOKEN.findall(text):
+        if piece.startswith("*"):
             runs.append("")
-        elif token == "[":
+        elif piece == "[":
             raise _invalid(told, "it has a [ without a ]")
         else:
-            runs[-1] += _one(token)
+            runs[-1] += _one(piece)
     if len(runs) == 1:
         return _compiled(f"(?s:{runs[0]})", told)
     middle = "".join(f"(?>.*?{run})" for run in runs[1:-1])
-    # The last run must end where the name does: of all places that fit, only that one counts.
-    last = f".*(?<={runs[-1]})" if runs[-1] else ".*"
-    return _compiled(f"(?s:{runs[0]}{middle}{last})", told)
+    # The last run must end where the name does, so it is looked for from there.
+    return _compiled(f"(?s:{runs[0]}{middle}.*{runs[-1]})", told)
 
 
-def _one(token: str) -> str:
-    if token == "?":
+def _one(piece: str) -> str:
+    if piece == "?":
         return "."
-    if not token.startswith("["):
-        return re.escape(token)
-    inside = token[1:-1]
+    if not piece.startswith("["):
+        return re.escape(piece)
+    inside = piece[1:-1]
     negated = inside.startswith(("!", "^"))
     body = (inside[1:] if negated else inside).replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
     body = body.replace("&", "\\&").replace("~", "\\~").replace("|", "\\|").replace("^", "\\^")
@@ -162,7 +161,3 @@ def _last_opening(text: str) -> int | None:
 
 def _invalid(pattern: str, problem: str) -> ToolError:
     return ToolError(INVALID, f"Pattern {quoted(pattern)} is not valid: {problem}.")
-
-
-def matching(glob: Glob, paths: Iterator[str]) -> Iterator[str]:
-    return (path for path in paths if glob.matches(path))

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import psutil
 
@@ -54,17 +55,11 @@ class Process:
     def __init__(self, on_frame: Callable[["Process", tuple[int, bytes] | None], None]) -> None:
         self._on_frame = on_frame
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
-        self._popen = subprocess.Popen(  # noqa: S603  our own module, no shell
-            _command(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            env=_environment(),
-            cwd=tempfile.gettempdir(),
-            # Out of reach of the terminal's Ctrl-C, and head of a group that can be ended as one.
-            start_new_session=sys.platform != "win32",
-            creationflags=_window_flags(),
-        )
+        try:
+            self._popen = _popen(self._stderr)
+        except OSError:
+            self._stderr.close()
+            raise
         self._lock = threading.Lock()
         threading.Thread(target=self._listen, name="tt-kernel-shell", daemon=True).start()
 
@@ -143,6 +138,20 @@ class Process:
             except (OSError, ValueError, BrokenStream):
                 pass  # the end, all the same
         self._on_frame(self, None)
+
+
+def _popen(stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603  our own module, no shell
+        _command(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env=_environment(),
+        cwd=tempfile.gettempdir(),
+        # Out of reach of the terminal's Ctrl-C, and head of a group that can be ended as one.
+        start_new_session=sys.platform != "win32",
+        creationflags=_window_flags(),
+    )
 
 
 def _command() -> list[str]:

@@ -48,7 +48,7 @@ class ShellWorker:
             try:
                 talk = await self._child()
             except OSError as error:
-                return Ending("died", message=f"The shell's process could not be started: {error}.")
+                return Ending("died", message=f"The shell's process could not be started: {error.strerror or error}.")
             try:
                 return await talk.run(job, printed)
             finally:

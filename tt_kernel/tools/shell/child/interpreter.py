@@ -96,6 +96,7 @@ def _mount(bash: Any, mount: MountPoint) -> None:
 
 
 def _absent(mount: MountPoint, why: str) -> Refused:
+    why = why.replace(mount.path, f"/{mount.name}")
     return Refused("workspace.shell_failed", f"The folder /{mount.name} is not available in the shell: {why}.")
 
 

@@ -11,7 +11,7 @@ from tt_kernel.tools.shell.child.call import Call
 from tt_kernel.tools.shell.child.interpreter import Interpreter, Refused, check_mounts, keep_roots, verify
 from tt_kernel.tools.shell.child.output import Output
 from tt_kernel.tools.shell.child.quick import is_quick
-from tt_kernel.tools.shell.child.table import OURS, STANDING, asked_for, speaks
+from tt_kernel.tools.shell.child.table import OURS, STANDING, asked_for, waits
 from tt_kernel.tools.shell.wire import DONE, STDERR, pack
 
 SOFT_STOP = 0.15
@@ -52,7 +52,7 @@ class Runner:
             self._run_plain(call, interpreter)
         except Refused as error:
             self._end(call, None, {"reason": "refused", "code": error.code, "message": str(error)})
-        except Exception as error:  # noqa: BLE001  whoever waits must hear of it
+        except BaseException as error:  # noqa: BLE001  a panic of the engine is no Exception, and whoever waits must hear of it
             self._fail(call, error)
 
     def cancel(self) -> None:
@@ -97,32 +97,38 @@ class Runner:
         task.add_done_callback(self._tasks.discard)
 
     async def _run_on_loop(self, call: Call, interpreter: Interpreter) -> None:
-        interpreter.prepare(call, {**STANDING, **asked_for(call.command)})
         output = Output(lambda kind, data: self._send(pack(kind, data)), call.limit)
+        try:
+            end = await self._execute(call, interpreter, output)
+        except asyncio.CancelledError:
+            call.dirty = True
+            end = {"reason": self._reason, "exit": 1}
+        except BaseException as error:  # noqa: BLE001  as above
+            self._fail(call, error)
+            return
+        self._end(call, output, end)
+
+    async def _execute(self, call: Call, interpreter: Interpreter, output: Output) -> dict[str, Any]:
+        interpreter.prepare(call, {**STANDING, **asked_for(call.command)})
         bash = interpreter.bash
-        # The one way brings the output of a whole command at its end; the other what a language engine prints as it is
-        # printed, so that it is kept when the engine must be stopped.
-        if speaks(call.command):
+        if waits(call.command):
+            # What an engine prints comes as it is printed, and a `sleep` can be cancelled.
             running = bash.execute(call.command, stdout=output.stdout, stderr=output.stderr)
         else:
+            # The output of each command comes at its end, also when the next one keeps bashkit from doing anything else (awk).
             running = bash.execute(call.command, on_output=output.text)
-        self._running = (bash, asyncio.ensure_future(running))
+        future = asyncio.ensure_future(running)
+        self._running = (bash, future)
         if self._reason:
             self._stop(self._reason)  # it came before the command had begun
         # bashkit watches its own clock, but some of its commands (awk) do not look at it.
         watch = self._loop.call_later(call.timeout + SOFT_STOP, self._stop, "timeout")
         try:
-            end = _ended(await self._running[1], call, self._reason, output)
-        except asyncio.CancelledError:
-            call.dirty = True
-            end = {"reason": self._reason, "exit": 1}
-        except Exception as error:  # noqa: BLE001  as above
-            self._fail(call, error)
-            return
+            result = await future
         finally:
             watch.cancel()
             self._running = None
-        self._end(call, output, end)
+        return _ended(result, call, self._reason, output)
 
     def _stop(self, reason: str) -> None:
         self._reason = self._reason or reason
@@ -132,7 +138,7 @@ class Runner:
         bash.cancel()
         self._loop.call_later(SOFT_STOP, future.cancel)
 
-    def _fail(self, call: Call, error: Exception) -> None:
+    def _fail(self, call: Call, error: BaseException) -> None:
         """A defect: ours or the engine's."""
         call.dirty = True
         message = f"The shell failed ({type(error).__name__}: {error})."

@@ -35,14 +35,14 @@ _ASKED = (
 OURS = re.compile(r"\b(?:" + "|".join(sorted(STANDING)) + r")\b")
 """Finds the names of our commands in a script, wherever they stand."""
 
-_SPEAKS = re.compile(r"python|\bjs\b|\bnode\b|\bdeno\b")
+_WAITS = re.compile(r"python|\b(?:js|node|deno|sleep|wait|read|timeout|coproc|flock)\b")
+
+
+def waits(command: str) -> bool:
+    """Whether the script runs a language engine or waits for something, as far as its text shows."""
+    return _WAITS.search(command) is not None
 
 
 def asked_for(command: str) -> dict[str, Command]:
     """Further commands that this script needs."""
     return {name: run for pattern, found in _ASKED if pattern.search(command) for name, run in found.items()}
-
-
-def speaks(command: str) -> bool:
-    """Whether the script runs a language engine, as far as its text shows."""
-    return _SPEAKS.search(command) is not None
