@@ -76,7 +76,7 @@ contracts: .venv/.developer ## import contracts: layers, strangers, cycles
 	@$(BIN)/lint-imports --no-logo --no-cache
 
 unit: venv ## unit tests (ARGS="-k name" selects)
-	@$(BIN)/pytest -n 2 --dist=loadfile tests --ignore=tests/bench $(ARGS)
+	@$(BIN)/pytest -v -n 2 --dist=loadfile tests --ignore=tests/bench $(ARGS)
 
 nbval: venv ## the notebooks as tests: strictly, twice, under each kernel
 	@.ci/nbval

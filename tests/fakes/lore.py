@@ -36,7 +36,9 @@ def chat(*texts: str) -> tuple[ChatMessage, ...]:
     )
 
 
-def active(books, *texts: str, settings: WorldInfoSettings | None = None, scene: Scene | None = None, **more) -> list[str]:
+def active(
+    books, *texts: str, settings: WorldInfoSettings | None = None, scene: Scene | None = None, **more
+) -> list[str]:
     """Labels of the active entries in the order of placement."""
     books = [books] if isinstance(books, LoreBook) else books
     more.setdefault("chance", CHANCE)

@@ -5,6 +5,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
 
 from . import wires
 from .wires import Answer
@@ -38,7 +39,7 @@ class FakeService:
     def next(self) -> Answer:
         return self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
 
-    def __enter__(self) -> "FakeService":
+    def __enter__(self) -> Self:
         service = self
 
         class Handler(_Handler):
@@ -122,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _wire(path: str, body: dict):
     """(whole, stream, is it streamed) for the address that was asked."""
-    plain = path.split("?")[0]
+    plain = path.partition("?")[0]
     if plain.endswith("/chat/completions"):
         return wires.chat, wires.chat_stream, bool(body.get("stream"))
     if plain.endswith("/responses"):

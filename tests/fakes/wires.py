@@ -77,7 +77,14 @@ def chat(answer: Answer, body: dict) -> dict:
     if answer.calls:
         message["tool_calls"] = [_chat_call(call) for call in answer.calls]
     choice = {"index": 0, "message": message, "finish_reason": answer.finish}
-    return {"id": "c1", "object": "chat.completion", "created": 1, "model": body["model"], "choices": [choice], "usage": _chat_usage(answer)}
+    return {
+        "id": "c1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": body["model"],
+        "choices": [choice],
+        "usage": _chat_usage(answer),
+    }
 
 
 def chat_stream(answer: Answer, body: dict) -> list[str]:
@@ -110,7 +117,9 @@ def _response_items(answer: Answer) -> list[dict]:
     items: list[dict] = []
     if answer.reasoning:
         summary = [{"type": "summary_text", "text": answer.reasoning}]
-        items.append({"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": answer.signature or None})
+        items.append(
+            {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": answer.signature or None}
+        )
     if answer.text:
         content = [{"type": "output_text", "text": answer.text, "annotations": []}]
         items.append({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content})
@@ -118,7 +127,13 @@ def _response_items(answer: Answer) -> list[dict]:
         content = [{"type": "refusal", "refusal": answer.refusal}]
         items.append({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content})
     for index, call in enumerate(answer.calls):
-        item = {"type": "function_call", "id": f"fc_{index}", "name": call.name, "arguments": call.arguments, "status": "completed"}
+        item = {
+            "type": "function_call",
+            "id": f"fc_{index}",
+            "name": call.name,
+            "arguments": call.arguments,
+            "status": "completed",
+        }
         items.append({**item, "call_id": call.id})
     return items
 
@@ -154,7 +169,12 @@ def responses_stream(answer: Answer, body: dict) -> list[str]:
     def event(kind: str, **more) -> str:
         return sse({"type": kind, "sequence_number": next(number), **more}, kind)
 
-    out = [event("response.created", response={**whole, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None})]
+    out = [
+        event(
+            "response.created",
+            response={**whole, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None},
+        )
+    ]
     for index, item in enumerate(whole["output"]):
         out += _item_events(event, item, index, answer)
     out.append(event("response.incomplete" if answer.finish == "length" else "response.completed", response=whole))
@@ -166,14 +186,22 @@ def _item_events(event, item: dict, index: int, answer: Answer) -> list[str]:
     if item["type"] == "function_call":
         place = {**at, "item_id": item["id"]}
         out = [event("response.output_item.added", item={**item, "arguments": "", "status": "in_progress"}, **at)]
-        out += [event("response.function_call_arguments.delta", delta=piece, **place) for piece in cut(item["arguments"], answer.pieces)]
-        out.append(event("response.function_call_arguments.done", arguments=item["arguments"], name=item["name"], **place))
+        out += [
+            event("response.function_call_arguments.delta", delta=piece, **place)
+            for piece in cut(item["arguments"], answer.pieces)
+        ]
+        out.append(
+            event("response.function_call_arguments.done", arguments=item["arguments"], name=item["name"], **place)
+        )
         return [*out, event("response.output_item.done", item=item, **at)]
     if item["type"] == "reasoning":
         place = {**at, "item_id": item["id"], "summary_index": 0}
         out = [event("response.output_item.added", item={**item, "summary": []}, **at)]
         out.append(event("response.reasoning_summary_part.added", part={"type": "summary_text", "text": ""}, **place))
-        out += [event("response.reasoning_summary_text.delta", delta=piece, **place) for piece in cut(answer.reasoning, answer.pieces)]
+        out += [
+            event("response.reasoning_summary_text.delta", delta=piece, **place)
+            for piece in cut(answer.reasoning, answer.pieces)
+        ]
         out.append(event("response.reasoning_summary_text.done", text=answer.reasoning, **place))
         out.append(event("response.reasoning_summary_part.done", part=item["summary"][0], **place))
         return [*out, event("response.output_item.done", item=item, **at)]
@@ -183,7 +211,9 @@ def _item_events(event, item: dict, index: int, answer: Answer) -> list[str]:
     out = [event("response.output_item.added", item={**item, "content": [], "status": "in_progress"}, **at)]
     if kind == "output_text":
         out.append(event("response.content_part.added", part={"type": kind, "text": "", "annotations": []}, **place))
-        out += [event("response.output_text.delta", delta=piece, logprobs=[], **place) for piece in cut(text, answer.pieces)]
+        out += [
+            event("response.output_text.delta", delta=piece, logprobs=[], **place) for piece in cut(text, answer.pieces)
+        ]
         out.append(event("response.output_text.done", text=text, logprobs=[], **place))
     else:
         out += [event("response.refusal.delta", delta=piece, **place) for piece in cut(text, answer.pieces)]
@@ -198,7 +228,13 @@ _STOP = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "
 
 
 def _stop(answer: Answer) -> str | None:
-    return "refusal" if answer.refusal else "tool_use" if answer.calls and answer.finish == "stop" else _STOP[answer.finish]
+    return (
+        "refusal"
+        if answer.refusal
+        else "tool_use"
+        if answer.calls and answer.finish == "stop"
+        else _STOP[answer.finish]
+    )
 
 
 def messages(answer: Answer, body: dict) -> dict:
@@ -214,7 +250,12 @@ def messages(answer: Answer, body: dict) -> dict:
         except ValueError:
             value = call.arguments
         content.append({"type": "tool_use", "id": call.id, "name": call.name, "input": value})
-    usage = {"input_tokens": given - cached, "output_tokens": made, "cache_read_input_tokens": cached, "cache_creation_input_tokens": 0}
+    usage = {
+        "input_tokens": given - cached,
+        "output_tokens": made,
+        "cache_read_input_tokens": cached,
+        "cache_creation_input_tokens": 0,
+    }
     return {
         "id": "m1",
         "type": "message",
@@ -242,11 +283,19 @@ def messages_stream(answer: Answer, body: dict) -> list[str]:
         out.append(event("content_block_start", index=index, content_block={**block, **empty}))
         text = {"text": block.get("text"), "thinking": block.get("thinking")}.get(kind)
         text = next(calls).arguments if kind == "tool_use" else text
-        delta = {"text": ("text_delta", "text"), "thinking": ("thinking_delta", "thinking"), "tool_use": ("input_json_delta", "partial_json")}[kind]
+        delta = {
+            "text": ("text_delta", "text"),
+            "thinking": ("thinking_delta", "thinking"),
+            "tool_use": ("input_json_delta", "partial_json"),
+        }[kind]
         for piece in cut(text, answer.pieces):
             out.append(event("content_block_delta", index=index, delta={"type": delta[0], delta[1]: piece}))
         if kind == "thinking":
-            out.append(event("content_block_delta", index=index, delta={"type": "signature_delta", "signature": answer.signature}))
+            out.append(
+                event(
+                    "content_block_delta", index=index, delta={"type": "signature_delta", "signature": answer.signature}
+                )
+            )
         out.append(event("content_block_stop", index=index))
     if answer.finish is not None:
         stop = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
@@ -278,8 +327,17 @@ def gemini(answer: Answer, body: dict) -> dict:
         parts.append({"text": answer.text})
     parts += [_gemini_part(call, answer.signature) for call in answer.calls]
     finish = "SAFETY" if answer.refusal else _FINISH[answer.finish]
-    candidate = {"index": 0, "content": {"role": "model", "parts": parts}, **({"finishReason": finish} if finish else {})}
-    usage = {"promptTokenCount": given, "candidatesTokenCount": made, "totalTokenCount": given + made, "cachedContentTokenCount": cached}
+    candidate = {
+        "index": 0,
+        "content": {"role": "model", "parts": parts},
+        **({"finishReason": finish} if finish else {}),
+    }
+    usage = {
+        "promptTokenCount": given,
+        "candidatesTokenCount": made,
+        "totalTokenCount": given + made,
+        "cachedContentTokenCount": cached,
+    }
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": body["model"], "responseId": "g1"}
 
 
@@ -291,6 +349,14 @@ def gemini_stream(answer: Answer, body: dict) -> list[str]:
         pieces = cut(part["text"], answer.pieces) if "text" in part else [None]
         for piece in pieces:
             shown = part if piece is None else {**part, "text": piece}
-            out.append(sse({"candidates": [{"index": 0, "content": {"role": "model", "parts": [shown]}}], "modelVersion": body["model"], "responseId": "g1"}))
+            out.append(
+                sse(
+                    {
+                        "candidates": [{"index": 0, "content": {"role": "model", "parts": [shown]}}],
+                        "modelVersion": body["model"],
+                        "responseId": "g1",
+                    }
+                )
+            )
     candidate = {k: v for k, v in whole["candidates"][0].items() if k != "content"}
     return [*out, sse({**whole, "candidates": [{**candidate, "content": {"role": "model", "parts": []}}]})]

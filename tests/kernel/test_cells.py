@@ -259,3 +259,13 @@ def test_loading_prints_nothing_and_imports_nothing_heavy(folder):
     with kernel(folder) as k:
         out = k.run("import sys\nprint([m for m in ('openai', 'anthropic', 'mcp', 'anywidget', 'pandas', 'bashkit') if m in sys.modules])")
         assert out.text.strip() == "[]"
+
+
+def test_the_api_uses_the_notebooks_folder_before_any_magic_and_a_cell_replays_when_executed_again(folder):
+    with kernel(folder) as k:
+        code = "import tt_kernel\nruns = [tt_kernel.run('one') for _ in range(2)]\nprint([r.id for r in runs], [r.replayed for r in runs])"
+        first = k.run(code, cell="c1").text
+        again = k.run(code, cell="c1").text
+    assert first.strip().endswith("[False, False]")
+    assert again == first.replace("[False, False]", "[True, True]")
+    assert len(runs(folder)) == 2

@@ -8,7 +8,8 @@ from tt_kernel.domain.specs import ToolChoice
 from tt_kernel.domain.turns import ModelReply, ModelRequest, Sampling
 from tt_kernel.providers.names import provider_for
 
-from ..fakes.services import FakeService
+from ..fakes.services import FakeService  # noqa: TID252  tests are no installed package
+from ..fakes.wires import Answer, Call  # noqa: F401, TID252  re-exported
 
 # dialect -> (model name, key variable, address variable, path below the fake's root)
 SERVICES = {

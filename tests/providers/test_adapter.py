@@ -10,8 +10,7 @@ from tt_kernel.domain.messages import AssistantMessage, CallPart, SystemMessage,
 from tt_kernel.domain.specs import ToolChoice, ToolOffer
 from tt_kernel.domain.turns import CallChunk, ModelReply, ReasoningChunk, TextChunk
 
-from ..fakes.wires import Answer, Call
-from .conftest import collect, reply_of, request_for, talk, until
+from .conftest import Answer, Call, collect, reply_of, request_for, talk, until
 
 SCHEMA = {
     "type": "object",
@@ -37,17 +36,31 @@ async def test_a_reply_arrives_whole_and_in_pieces(connect, service, dialect, st
 
 async def test_streamed_and_plain_replies_are_equal(connect, service, dialect):
     """Field report 51: both paths store equal records."""
-    service.will(Answer(reasoning="I think.", signature="c2ln", text="So.", calls=(Call("dice_roll", '{"formula": "2d6"}'),), finish="tool_calls"))
+    service.will(
+        Answer(
+            reasoning="I think.",
+            signature="c2ln",
+            text="So.",
+            calls=(Call("dice_roll", '{"formula": "2d6"}'),),
+            finish="tool_calls",
+        )
+    )
     provider = connect(dialect)
-    streamed, plain = await talk(provider, request_for(ASK, tools=(DICE,)), request_for(ASK, tools=(DICE,), stream=False))
-    ours = [reply.model_copy(update={"message": _without_made_up_ids(reply.message)}) for reply in (streamed[-1], plain[-1])]
+    streamed, plain = await talk(
+        provider, request_for(ASK, tools=(DICE,)), request_for(ASK, tools=(DICE,), stream=False)
+    )
+    ours = [
+        reply.model_copy(update={"message": _without_made_up_ids(reply.message)}) for reply in (streamed[-1], plain[-1])
+    ]
     assert ours[0] == ours[1]
     assert ours[0].message.reasoning == "I think."
 
 
 def _without_made_up_ids(message: AssistantMessage) -> AssistantMessage:
     """Gemini gives no ids: the library makes new ones each time."""
-    calls = tuple(call.model_copy(update={"id": "x"}) if call.id.startswith("pyd_ai_") else call for call in message.calls)
+    calls = tuple(
+        call.model_copy(update={"id": "x"}) if call.id.startswith("pyd_ai_") else call for call in message.calls
+    )
     native = json.loads(json.dumps(message.native))
     for part in (native or {}).get("response", {}).get("parts", []):
         if str(part.get("tool_call_id", "")).startswith("pyd_ai_"):
@@ -56,10 +69,19 @@ def _without_made_up_ids(message: AssistantMessage) -> AssistantMessage:
 
 
 async def test_a_call_arrives_with_its_arguments(connect, service, dialect, streamed):
-    service.will(Answer(text="Rolling.", calls=(Call("dice_roll", '{"formula": "2d6"}'), Call("other", "{}", "call_2")), finish="tool_calls"))
+    service.will(
+        Answer(
+            text="Rolling.",
+            calls=(Call("dice_roll", '{"formula": "2d6"}'), Call("other", "{}", "call_2")),
+            finish="tool_calls",
+        )
+    )
     (chunks,) = await talk(connect(dialect), request_for(ASK, tools=(DICE, OTHER), stream=streamed))
     reply = chunks[-1]
-    assert [(call.name, call.arguments.value) for call in reply.message.calls] == [("dice_roll", {"formula": "2d6"}), ("other", {})]
+    assert [(call.name, call.arguments.value) for call in reply.message.calls] == [
+        ("dice_roll", {"formula": "2d6"}),
+        ("other", {}),
+    ]
     if dialect != "google":
         assert [call.id for call in reply.message.calls] == ["call_1", "call_2"]
     shown = [chunk for chunk in chunks if isinstance(chunk, CallChunk) and chunk.index == 0]
@@ -68,7 +90,21 @@ async def test_a_call_arrives_with_its_arguments(connect, service, dialect, stre
     assert reply.finish_reason == "tool_call"
 
 
-MALFORMED = ['{"a":', "[1,2]", "", "null", '"str"', '{"a":1}{"b":2}', '{"a":1,"a":2}', "not json", '{"a": NaN}', "1e999", '  {"a": 1}  ', '"{\\"a\\": 1}"', "true"]
+MALFORMED = [
+    '{"a":',
+    "[1,2]",
+    "",
+    "null",
+    '"str"',
+    '{"a":1}{"b":2}',
+    '{"a":1,"a":2}',
+    "not json",
+    '{"a": NaN}',
+    "1e999",
+    '  {"a": 1}  ',
+    '"{\\"a\\": 1}"',
+    "true",
+]
 
 
 @pytest.mark.parametrize("raw", MALFORMED)
@@ -114,7 +150,11 @@ async def test_tool_schemas_are_sent_verbatim(connect, service, dialect):
         assert "formula" in json.dumps(sent)
         return
     tool = body["tools"][0]
-    schema = {"chat": lambda: tool["function"]["parameters"], "responses": lambda: tool["parameters"], "anthropic": lambda: tool["input_schema"]}[dialect]()
+    schema = {
+        "chat": lambda: tool["function"]["parameters"],
+        "responses": lambda: tool["parameters"],
+        "anthropic": lambda: tool["input_schema"],
+    }[dialect]()
     assert json.dumps(schema) == json.dumps(SCHEMA)
     assert "strict" not in tool or tool["strict"] is False
 
@@ -127,10 +167,15 @@ async def test_a_conversation_is_sent_in_order(connect, service, dialect):
             CallPart(id="call_2", name="other", arguments=ToolArguments(value={})),
         ),
     )
-    results = (ToolMessage(call_id="call_1", name="dice_roll", text="Rolled 7."), ToolMessage(call_id="call_2", name="other", text="Failed.", is_error=True))
+    results = (
+        ToolMessage(call_id="call_1", name="dice_roll", text="Rolled 7."),
+        ToolMessage(call_id="call_2", name="other", text="Failed.", is_error=True),
+    )
     more = UserMessage(text="And now?", source="guidance")
     service.will(Answer(text="ok"))
-    await talk(connect(dialect), request_for(SystemMessage(text="Be brief."), ASK, said, *results, more, tools=(DICE, OTHER)))
+    await talk(
+        connect(dialect), request_for(SystemMessage(text="Be brief."), ASK, said, *results, more, tools=(DICE, OTHER))
+    )
     assert _conversation(dialect, service.heard[0].body) == CONVERSATIONS[dialect]
 
 
@@ -232,7 +277,16 @@ def _google(body):
 @pytest.mark.parametrize("dialect", ["responses", "anthropic", "google"])
 async def test_reasoning_goes_back_unchanged(connect, service, dialect, streamed):
     """Spec tauritavern §17.6: signatures and ids are carried opaquely, also through JSON, and are not lost between turns."""
-    service.will(Answer(reasoning="Secretly.", signature="c2lnbmF0dXJl", text="So.", calls=(Call("dice_roll", '{"formula":"2d6"}'),), finish="tool_calls"), Answer(text="Done."))
+    service.will(
+        Answer(
+            reasoning="Secretly.",
+            signature="c2lnbmF0dXJl",
+            text="So.",
+            calls=(Call("dice_roll", '{"formula":"2d6"}'),),
+            finish="tool_calls",
+        ),
+        Answer(text="Done."),
+    )
     provider = connect(dialect)
     try:
         first = (await collect(provider.stream(request_for(ASK, tools=(DICE,), stream=streamed))))[-1]
@@ -250,7 +304,9 @@ async def test_reasoning_goes_back_unchanged(connect, service, dialect, streamed
 
 
 async def test_reasoning_of_compatible_services_goes_back_in_its_field(connect, service, streamed):
-    service.will(Answer(reasoning="Hmm.", text="So.", calls=(Call("dice_roll"),), finish="tool_calls"), Answer(text="Done."))
+    service.will(
+        Answer(reasoning="Hmm.", text="So.", calls=(Call("dice_roll"),), finish="tool_calls"), Answer(text="Done.")
+    )
     provider = connect("chat")
     try:
         chunks = await collect(provider.stream(request_for(ASK, tools=(DICE,), stream=streamed)))
@@ -285,7 +341,15 @@ async def test_an_edited_reply_is_sent_as_edited(connect, service):
 
 
 SETTINGS = {
-    "chat": {"temperature": 0.5, "top_p": 0.9, "seed": 7, "max_completion_tokens": 50, "stop": ["END"], "parallel_tool_calls": False, "top_k": 3},
+    "chat": {
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "seed": 7,
+        "max_completion_tokens": 50,
+        "stop": ["END"],
+        "parallel_tool_calls": False,
+        "top_k": 3,
+    },
     "responses": {"temperature": None, "max_output_tokens": 50, "parallel_tool_calls": False, "top_k": 3},
     "anthropic": {"temperature": 0.5, "max_tokens": 50, "stop_sequences": ["END"], "top_k": 3},
     "google": {"temperature": 0.5, "topP": 0.9, "seed": 7, "maxOutputTokens": 50, "stopSequences": ["END"]},
@@ -294,7 +358,15 @@ SETTINGS = {
 
 async def test_settings_reach_the_wire(connect, service, dialect):
     service.will(Answer(text="ok"))
-    sampling = {"temperature": 0.5, "top_p": 0.9, "seed": 7, "max_tokens": 50, "stop": ("END",), "parallel_tool_calls": False, "extra": {"top_k": 3}}
+    sampling = {
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "seed": 7,
+        "max_tokens": 50,
+        "stop": ("END",),
+        "parallel_tool_calls": False,
+        "extra": {"top_k": 3},
+    }
     if dialect == "google":
         del sampling["extra"]
     if dialect == "responses":
@@ -307,7 +379,9 @@ async def test_settings_reach_the_wire(connect, service, dialect):
     assert {name: sent.get(name) for name in SETTINGS[dialect]} == SETTINGS[dialect]
 
 
-@pytest.mark.parametrize(("dialect", "field", "value"), [("responses", "stop", ("END",)), ("google", "extra", {"a": 1})])
+@pytest.mark.parametrize(
+    ("dialect", "field", "value"), [("responses", "stop", ("END",)), ("google", "extra", {"a": 1})]
+)
 async def test_a_setting_that_would_be_ignored_is_an_error(connect, service, dialect, field, value):
     from tt_kernel.domain.errors import ProviderError
 
@@ -360,11 +434,21 @@ async def test_a_whole_reply_keeps_the_paragraphs_of_its_parts(connect, service,
     }  # fmt: skip
     events = [("message_start", {"message": {**whole, "content": []}})]
     for index, block in enumerate(whole["content"]):
-        events.append(("content_block_start", {"index": index, "content_block": {**block, **({"text": ""} if "text" in block else {})}}))
+        events.append(
+            (
+                "content_block_start",
+                {"index": index, "content_block": {**block, **({"text": ""} if "text" in block else {})}},
+            )
+        )
         if "text" in block:
-            events.append(("content_block_delta", {"index": index, "delta": {"type": "text_delta", "text": block["text"]}}))
+            events.append(
+                ("content_block_delta", {"index": index, "delta": {"type": "text_delta", "text": block["text"]}})
+            )
         events.append(("content_block_stop", {"index": index}))
-    events += [("message_delta", {"delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": {"output_tokens": 1}}), ("message_stop", {})]
+    events += [
+        ("message_delta", {"delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": {"output_tokens": 1}}),
+        ("message_stop", {}),
+    ]
     stream = "".join(f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n" for kind, data in events)
     if streamed:
         service.will(Answer(body=stream.encode(), content_type="text/event-stream"))

@@ -10,8 +10,7 @@ from tt_kernel.domain.errors import ProviderError
 from tt_kernel.domain.messages import UserMessage
 from tt_kernel.domain.specs import ToolOffer
 
-from ..fakes.wires import Answer, Call
-from .conftest import KEY, SERVICES, collect, reply_of, request_for, talk
+from .conftest import KEY, SERVICES, Answer, Call, collect, reply_of, request_for, talk
 
 ASK = UserMessage(text="Roll two dice.")
 TOOL = ToolOffer(name="dice_roll", description="Roll dice.", input_schema={"type": "object", "properties": {}})
@@ -64,13 +63,30 @@ async def test_the_wait_that_a_service_asks_for_is_passed_on(connect, service, d
 
 
 async def test_no_quota_is_not_retried(connect, service):
-    service.will(Answer(status=429, error={"error": {"message": "You exceeded your current quota", "type": "insufficient_quota", "code": "insufficient_quota"}}))
+    service.will(
+        Answer(
+            status=429,
+            error={
+                "error": {
+                    "message": "You exceeded your current quota",
+                    "type": "insufficient_quota",
+                    "code": "insufficient_quota",
+                }
+            },
+        )
+    )
     error = await failure(connect("chat"))
     assert (error.code, error.retryable) == ("model.quota_exceeded", False)
 
 
 async def test_a_conversation_that_is_too_long_has_a_code_of_its_own(connect, service):
-    body = {"error": {"message": "This model's maximum context length is 10 tokens.", "type": "invalid_request_error", "code": "context_length_exceeded"}}
+    body = {
+        "error": {
+            "message": "This model's maximum context length is 10 tokens.",
+            "type": "invalid_request_error",
+            "code": "context_length_exceeded",
+        }
+    }
     service.will(Answer(status=400, error=body))
     assert (await failure(connect("chat"))).code == "model.context_window_exceeded"
 
@@ -100,17 +116,39 @@ async def test_an_address_with_a_password_is_shown_without(connect, service, mon
     service.will(Answer(status=500))
     error = await failure(provider)
     assert "hunter22secret" not in f"{error}{provider.identity}"
-    assert provider.identity["baseUrl"] == f"http://127.0.0.1:{service.port}/v1"
+    assert f"http://127.0.0.1:{service.port}/v1" in error.message
+    assert provider.identity["baseUrl"] is None
     assert "hunter22secret" in credentials().values()
 
 
 # ---- tools (field report 58)
 
 NO_TOOLS = [
-    (400, {"error": {"message": "registry.ollama.ai/library/gemma:2b does not support tools", "type": "api_error", "code": None}}),
+    (
+        400,
+        {
+            "error": {
+                "message": "registry.ollama.ai/library/gemma:2b does not support tools",
+                "type": "api_error",
+                "code": None,
+            }
+        },
+    ),
     (404, {"error": {"message": "No endpoints found that support tool use. To learn more ...", "code": 404}}),
-    (400, {"error": {"message": "tools is not supported with this model", "type": "invalid_request_error", "code": None}}),
-    (400, {"error": {"message": "\"auto\" tool choice is not supported: enable it", "type": "BadRequestError", "code": 400}}),
+    (
+        400,
+        {"error": {"message": "tools is not supported with this model", "type": "invalid_request_error", "code": None}},
+    ),
+    (
+        400,
+        {
+            "error": {
+                "message": '"auto" tool choice is not supported: enable it',
+                "type": "BadRequestError",
+                "code": 400,
+            }
+        },
+    ),
     (422, {"detail": "Function calling is not supported by this model."}),
     (501, {"error": "this model doesn't support function calling"}),
 ]
@@ -126,7 +164,12 @@ async def test_a_model_without_tools_gives_a_line_and_a_hint(connect, service, s
 
 
 async def test_a_tool_error_that_is_about_something_else_is_not_mistaken(connect, service):
-    service.will(Answer(status=400, error={"error": {"message": "Invalid schema for function 'dice_roll'", "type": "x", "code": None}}))
+    service.will(
+        Answer(
+            status=400,
+            error={"error": {"message": "Invalid schema for function 'dice_roll'", "type": "x", "code": None}},
+        )
+    )
     assert (await failure(connect("chat"), tools=(TOOL,))).code == "model.invalid_request"
 
 

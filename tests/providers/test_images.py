@@ -10,11 +10,15 @@ from tt_kernel.domain.arguments import ToolArguments
 from tt_kernel.domain.calls import StoredFile
 from tt_kernel.domain.messages import AssistantMessage, CallPart, ToolMessage, UserMessage
 
-from ..fakes.wires import Answer
-from .conftest import png, request_for, talk
+from .conftest import Answer, png, request_for, talk
 
 DATA = png()
-IMAGE = StoredFile(path="tool-results/inv_root/plot.png", mime_type="image/png", sha256=hashlib.sha256(DATA).hexdigest(), size=len(DATA))
+IMAGE = StoredFile(
+    path="tool-results/inv_root/plot.png",
+    mime_type="image/png",
+    sha256=hashlib.sha256(DATA).hexdigest(),
+    size=len(DATA),
+)
 ENCODED = base64.b64encode(DATA).decode()
 
 
@@ -25,7 +29,11 @@ def reading(file: StoredFile) -> bytes:
 
 def with_result(text="A plot.", **more):
     said = AssistantMessage(calls=(CallPart(id="call_1", name="plot", arguments=ToolArguments(value={})),))
-    return UserMessage(text="Plot it."), said, ToolMessage(call_id="call_1", name="plot", text=text, images=(IMAGE,), **more)
+    return (
+        UserMessage(text="Plot it."),
+        said,
+        ToolMessage(call_id="call_1", name="plot", text=text, images=(IMAGE,), **more),
+    )
 
 
 async def test_an_image_of_the_prompt_is_sent(connect, service, dialect):
@@ -45,10 +53,17 @@ async def test_an_image_of_a_result_is_sent_with_it(connect, service, dialect):
 
 
 async def test_where_a_result_is_text_only_its_images_follow_all_results(connect, service):
-    said = AssistantMessage(calls=tuple(CallPart(id=i, name="plot", arguments=ToolArguments(value={})) for i in ("call_1", "call_2")))
-    results = [ToolMessage(call_id=i, name="plot", text='Said "so".\nTwice.', images=(IMAGE,)) for i in ("call_1", "call_2")]
+    said = AssistantMessage(
+        calls=tuple(CallPart(id=i, name="plot", arguments=ToolArguments(value={})) for i in ("call_1", "call_2"))
+    )
+    results = [
+        ToolMessage(call_id=i, name="plot", text='Said "so".\nTwice.', images=(IMAGE,)) for i in ("call_1", "call_2")
+    ]
     service.will(Answer(text="ok"))
-    await talk(connect("chat"), request_for(UserMessage(text="Plot."), said, *results, UserMessage(text="And?"), read_image=reading))
+    await talk(
+        connect("chat"),
+        request_for(UserMessage(text="Plot."), said, *results, UserMessage(text="And?"), read_image=reading),
+    )
     sent = service.heard[0].body["messages"]
     assert [m["role"] for m in sent] == ["user", "assistant", "tool", "tool", "user", "user", "user"]
     assert sent[2]["content"] == 'Said "so".\nTwice.\n[The images of this result are in the next user message.]'

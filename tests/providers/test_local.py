@@ -20,6 +20,8 @@ from tt_kernel.providers import local
 from tt_kernel.providers.local import LocalProvider
 from tt_kernel.providers.local_process import Done, LocalProcess
 from tt_kernel.providers.names import local_installed
+from tt_kernel.tools.dice import DICE_TOOLS
+from tt_kernel.tools.workspace import WORKSPACE_TOOLS
 
 from .conftest import collect, request_for, until
 
@@ -31,13 +33,21 @@ def offer(name, description, required=(), **properties):
     return ToolOffer(name=name, description=description, input_schema=schema)
 
 
-DICE = offer("dice_roll", "Roll dice and report each die and the total.", ["formula"], formula={"type": "string", "description": "Dice formula, for example 2d6+1."})
-LIST = offer("workspace_list_files", "List the files of the workspace.", path={"type": "string"})
-READ = offer("workspace_read_file", "Read a text file of the workspace.", ["path"], path={"type": "string"}, start_line={"type": "integer"})
-WRITE = offer("workspace_write_file", "Create or replace a text file of the workspace.", ["path", "content"], path={"type": "string"}, content={"type": "string"})
-MEAN = offer("mean_of_column", "Mean of a numeric column of the penguins data set.", ["column"], column={"type": "string"})
+def built_in(declaration) -> ToolOffer:
+    spec = declaration.spec
+    return ToolOffer(
+        name=spec.id.native.replace(".", "_"), description=spec.description, input_schema=spec.input_schema
+    )
+
+
+BUILT_IN = {offered.name: offered for offered in map(built_in, (*WORKSPACE_TOOLS, *DICE_TOOLS))}
+DICE, LIST = BUILT_IN["dice_roll"], BUILT_IN["workspace_list_files"]
+MEAN = offer(
+    "mean_of_column", "Mean of a numeric column of the penguins data set.", ["column"], column={"type": "string"}
+)
 ADD = offer("add", "Add two numbers.", ["a", "b"], a={"type": "integer"}, b={"type": "integer"})
-TOOLS = (LIST, READ, WRITE, DICE, MEAN, ADD)
+TOOLS = (*(offered for name, offered in BUILT_IN.items() if name != "workspace_finish"), MEAN, ADD)
+"""As protocol `reply` offers them: without a tool that ends the run."""
 STORY = UserMessage(text="Tell me a long story about the sea.")
 
 
@@ -77,6 +87,7 @@ async def call_and_reply(provider, prompt: str, result: str):
         ("Roll two dice and tell me the result.", "2d6"),
         ("Roll two dice.", "2d6"),
         ("Please roll 3 dice", "3d6"),
+        ("Roll two dice, then tell me the total in one sentence.", "2d6"),
         ("Roll a d20 for luck.", "1d20"),
         ("Roll 2d10.", "2d10"),
     ],
@@ -95,7 +106,12 @@ async def test_the_demonstration_makes_sense(model, prompt, formula):
     [
         ("What is the mean of the column bill_length?", "mean_of_column", {"column": "bill_length"}, "43.92"),
         ("Add 12 and 30.", "add", {"a": 12, "b": 30}, "42"),
-        ("Read output/main.md and tell me what it says.", "workspace_read_file", {"path": "output/main.md"}, "1| Penguins eat fish.\n2| And krill."),
+        (
+            "Read output/main.md and tell me what it says.",
+            "workspace_read_file",
+            {"path": "output/main.md"},
+            "1| Penguins eat fish.\n2| And krill.",
+        ),
         ("List the files.", "workspace_list_files", {}, "output/main.md (12 characters)"),
     ],
 )
@@ -113,7 +129,11 @@ async def test_arguments_are_valid_by_the_schema(model):
         city={"type": "string", "minLength": 1},
         days={"type": "integer", "minimum": 1, "maximum": 9},
         mode={"enum": ["train", "car"]},
-        stops={"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}, "minItems": 1},
+        stops={
+            "type": "array",
+            "items": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+            "minItems": 1,
+        },
         hotel={"anyOf": [{"type": "boolean"}, {"type": "null"}]},
     )
     reply = await ask(model, UserMessage(text="Plan a trip to Rome by train."), tools=(hard,))
@@ -123,7 +143,15 @@ async def test_arguments_are_valid_by_the_schema(model):
 
 
 async def test_a_plain_prompt_gets_a_streamed_reply(model):
-    chunks = await collect(model.stream(request_for(SystemMessage(text="Be kind."), UserMessage(text="Explain photosynthesis in two sentences."), tools=TOOLS)))
+    chunks = await collect(
+        model.stream(
+            request_for(
+                SystemMessage(text="Be kind."),
+                UserMessage(text="Explain photosynthesis in two sentences."),
+                tools=TOOLS,
+            )
+        )
+    )
     *pieces, reply = chunks
     assert len(pieces) > 10
     assert all(isinstance(piece, TextChunk) for piece in pieces)
@@ -180,7 +208,9 @@ async def test_a_required_call_is_made_whatever_the_prompt(model):
     assert len(reply.message.calls) == 1
     specific = await ask(model, UserMessage(text="Hi!"), tools=TOOLS, choice=ToolChoice(kind="specific", name="add"))
     assert specific.message.calls[0].name == "add"
-    none = await ask(model, UserMessage(text="Roll two dice."), tools=TOOLS, choice=ToolChoice(kind="none"), max_tokens=5)
+    none = await ask(
+        model, UserMessage(text="Roll two dice."), tools=TOOLS, choice=ToolChoice(kind="none"), max_tokens=5
+    )
     assert not none.message.calls
 
 
@@ -196,14 +226,20 @@ async def test_a_failed_call_is_told_after_a_second_try(model):
     for number in (1, 2):
         reply = await ask(model, *messages, tools=TOOLS)
         assert reply.message.calls[0].id == f"call_{number}"
-        messages += [reply.message, ToolMessage(call_id=f"call_{number}", name="dice_roll", text="Formula is invalid.", is_error=True)]
+        messages += [
+            reply.message,
+            ToolMessage(call_id=f"call_{number}", name="dice_roll", text="Formula is invalid.", is_error=True),
+        ]
     assert (await ask(model, *messages, tools=TOOLS)).message.text == "dice_roll reported an error: Formula is invalid."
 
 
 async def test_a_long_conversation_fits_the_context(model):
     messages = []
     for number in range(200):
-        messages += [UserMessage(text=f"Question {number}? " + "word " * 60), ToolMessage(call_id="x", name="t", text="y" * 5000)]
+        messages += [
+            UserMessage(text=f"Question {number}? " + "word " * 60),
+            ToolMessage(call_id="x", name="t", text="y" * 5000),
+        ]
     reply = await ask(model, *messages, UserMessage(text="Hello?"), max_tokens=5)
     assert 0 < reply.usage.input_tokens < 3000
 
@@ -307,7 +343,11 @@ async def test_the_engine_serves_nobody_else(process):
     child = psutil.Process(process._process.pid)
     ports = [c.laddr for c in child.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
     assert [address.ip for address in ports] == ["127.0.0.1"]
-    request = urllib.request.Request(f"http://127.0.0.1:{ports[0].port}/completion", b'{"prompt": "x", "n_predict": 1}', {"content-type": "application/json"})
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{ports[0].port}/completion",
+        b'{"prompt": "x", "n_predict": 1}',
+        {"content-type": "application/json"},
+    )
     with pytest.raises(urllib.error.HTTPError) as caught:
         await asyncio.to_thread(urllib.request.urlopen, request, timeout=10)
     caught.value.close()
@@ -340,7 +380,9 @@ def test_the_child_ends_when_its_parent_is_killed(repository):
 async def test_it_loads_fast_and_speaks_fast_enough(process):
     """Load < 1 s on a free machine; the bounds here allow for a busy one."""
     start = time.perf_counter()
-    pieces = [piece async for piece in process.complete({"prompt": "Once upon a time", "n_predict": 40, "ignore_eos": True})]
+    pieces = [
+        piece async for piece in process.complete({"prompt": "Once upon a time", "n_predict": 40, "ignore_eos": True})
+    ]
     assert process.load_seconds < 5
     assert time.perf_counter() - start < 20
     assert pieces[-1].tokens == 40

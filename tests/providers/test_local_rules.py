@@ -26,7 +26,13 @@ TEXT = {"type": "string"}
 TOOLS = (
     offer("workspace_list_files", "List the files of the workspace.", path=TEXT),
     offer("workspace_read_file", "Read a UTF-8 text file of the workspace.", ["path"], path=TEXT),
-    offer("workspace_write_file", "Create or replace a text file of the workspace.", ["path", "content"], path=TEXT, content=TEXT),
+    offer(
+        "workspace_write_file",
+        "Create or replace a text file of the workspace.",
+        ["path", "content"],
+        path=TEXT,
+        content=TEXT,
+    ),
     offer("workspace_shell", "Run a shell command in the sandbox.", ["command"], command=TEXT),
     offer("workspace_commit", "Publish a workspace file as the answer.", path=TEXT),
     offer("workspace_finish", "End the run.", reason=TEXT),
@@ -72,36 +78,38 @@ def result(name, text="7", number=1, is_error=False):
 
 ASK = UserMessage(text="Roll two dice.")
 AUTO = ToolChoice()
+REPLYING = tuple(tool for tool in TOOLS if tool.name != "workspace_finish")
+"""As protocol `reply` offers them: without a tool that ends the run."""
 
 
 def test_a_prompt_that_speaks_of_a_tool_leads_to_a_call():
-    assert [t.name for t in plan([ASK], TOOLS, AUTO).tools] == ["dice_roll"]
+    assert [t.name for t in plan([ASK], REPLYING, AUTO).tools] == ["dice_roll"]
 
 
 def test_after_a_result_the_reply_follows():
     """No endless loop of calls."""
-    decided = plan([ASK, call("dice_roll"), result("dice_roll")], TOOLS, AUTO)
+    decided = plan([ASK, call("dice_roll"), result("dice_roll")], REPLYING, AUTO)
     assert decided.tools == ()
     assert decided.result.text == "7"
 
 
 def test_after_an_error_there_is_one_more_try():
     failed = [ASK, call("dice_roll"), result("dice_roll", "bad", is_error=True)]
-    assert [t.name for t in plan(failed, TOOLS, AUTO).tools] == ["dice_roll"]
+    assert [t.name for t in plan(failed, REPLYING, AUTO).tools] == ["dice_roll"]
     again = [*failed, call("dice_roll", 2), result("dice_roll", "bad", 2, is_error=True)]
-    decided = plan(again, TOOLS, AUTO)
+    decided = plan(again, REPLYING, AUTO)
     assert decided.tools == ()
     assert decided.result.is_error
 
 
 def test_a_new_prompt_may_call_again():
     earlier = [ASK, call("dice_roll"), result("dice_roll"), AssistantMessage(text="Seven.")]
-    assert [t.name for t in plan([*earlier, UserMessage(text="Roll again")], TOOLS, AUTO).tools] == ["dice_roll"]
-    assert plan([*earlier, UserMessage(text="Thanks")], TOOLS, AUTO).result is None
+    assert [t.name for t in plan([*earlier, UserMessage(text="Roll again")], REPLYING, AUTO).tools] == ["dice_roll"]
+    assert plan([*earlier, UserMessage(text="Thanks")], REPLYING, AUTO).result is None
 
 
 def test_no_tool_means_a_reply():
-    assert plan([ASK], TOOLS, ToolChoice(kind="none")).tools == ()
+    assert plan([ASK], REPLYING, ToolChoice(kind="none")).tools == ()
     assert plan([ASK], (), AUTO).tools == ()
 
 
@@ -110,12 +118,13 @@ def test_a_specific_tool_is_called_whatever_the_prompt():
     assert [t.name for t in chosen.tools] == ["workspace_shell"]
 
 
-def test_where_calls_are_required_the_run_ends_all_the_same():
+@pytest.mark.parametrize("choice", [ToolChoice(kind="required"), AUTO], ids=["required", "a tool ends the run"])
+def test_where_calls_are_required_the_run_ends_all_the_same(choice):
     """Protocol `finish`: what was asked, then write, commit, finish; no tool twice."""
     messages = [UserMessage(text="Roll two dice and write it down."), UserMessage(text="Call a tool.", source="drift")]
     called = []
     for number in range(1, 5):
-        (tool,) = plan(messages, TOOLS, ToolChoice(kind="required")).tools
+        (tool,) = plan(messages, TOOLS, choice).tools
         called.append(tool.name)
         messages += [call(tool.name, number), result(tool.name, "ok", number)]
     assert called == ["dice_roll", "workspace_write_file", "workspace_commit", "workspace_finish"]
@@ -132,7 +141,17 @@ def test_where_calls_are_required_a_failed_one_is_tried_twice():
 # ---- words
 
 
-@pytest.mark.parametrize(("text", "found"), [("Read output/main.md.", ["output/main.md"]), ("a.txt and b/c", ["a.txt", "b/c"]), ("e.g. this", []), ("a.md, a.md", ["a.md"]), ("https://x.org/a", []), ("1.5", [])])
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Read output/main.md.", ["output/main.md"]),
+        ("a.txt and b/c", ["a.txt", "b/c"]),
+        ("e.g. this", []),
+        ("a.md, a.md", ["a.md"]),
+        ("https://x.org/a", []),
+        ("1.5", []),
+    ],
+)
 def test_paths_in_a_text(text, found):
     assert paths(text) == found
 
@@ -201,7 +220,15 @@ def test_a_call_shows_examples_of_its_tool():
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("Rolled 2d6: 3 + 5 = 8.", "8"), ("42", "42"), ("-1.5\n", "-1.5"), ("344 data.csv", None), ("a\n5", None), ("none", None), ("x" * 200 + "5", None)],
+    [
+        ("Rolled 2d6: 3 + 5 = 8.", "8"),
+        ("42", "42"),
+        ("-1.5\n", "-1.5"),
+        ("344 data.csv", None),
+        ("a\n5", None),
+        ("none", None),
+        ("x" * 200 + "5", None),
+    ],
 )
 def test_the_number_that_a_result_ends_with(text, number):
     assert number_of(text) == number
@@ -231,7 +258,9 @@ def test_the_first_text_may_be_meant_where_nothing_is_required():
 
 
 def test_a_path_is_one_that_the_prompt_or_the_description_names():
-    schema = offer("r", "", ["path"], path={"type": "string", "description": "For example output/main.md."}).input_schema
+    schema = offer(
+        "r", "", ["path"], path={"type": "string", "description": "For example output/main.md."}
+    ).input_schema
     assert constrained(schema, "Read plan/a.md")["properties"]["path"] == {"enum": ["plan/a.md"]}
     assert constrained(schema, "Read it")["properties"]["path"] == {"enum": ["output/main.md"]}
 
@@ -260,7 +289,11 @@ SCHEMAS = [
     True,
 ]
 DEFS = {
-    "Node": {"type": "object", "properties": {"v": {"type": "integer"}, "next": {"$ref": "#/$defs/Node"}}, "required": ["v", "next"]},
+    "Node": {
+        "type": "object",
+        "properties": {"v": {"type": "integer"}, "next": {"$ref": "#/$defs/Node"}},
+        "required": ["v", "next"],
+    },
     "Loop": {"$ref": "#/$defs/Loop"},
 }
 
@@ -281,5 +314,9 @@ def _check_bounds(schema):
         assert schema["maxLength"] <= max(MAX_CHARS, LONG_CHARS)
     if schema.get("type") == "array":
         assert schema["maxItems"] <= 4
-    for part in (*schema.get("properties", {}).values(), *schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else ())):
+    for part in (
+        *schema.get("properties", {}).values(),
+        *schema.get("anyOf", ()),
+        *([schema["items"]] if "items" in schema else ()),
+    ):
         _check_bounds(part)

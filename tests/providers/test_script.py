@@ -34,7 +34,14 @@ def test_the_example_of_the_documentation_is_valid():
     read = read_script(text.replace("\n    ", "\n").lstrip(), PATH)
     (dice,) = read.conversations
     assert (dice.name, dice.when) == ("dice", ("roll",))
-    assert dice.turns[0] == Turn(line=9, think="I need the tool.", say="Let me roll.", calls=(ScriptedCall("dice_roll", None, {"formula": "2d6"}),), pace=20, chunk=12)
+    assert dice.turns[0] == Turn(
+        line=9,
+        think="I need the tool.",
+        say="Let me roll.",
+        calls=(ScriptedCall("dice_roll", None, {"formula": "2d6"}),),
+        pace=20,
+        chunk=12,
+    )
     assert dice.turns[1].expect == ("= 8",)
     assert read.accepts_images
 
@@ -117,7 +124,11 @@ def test_a_turn_is_read(text, expected):
         ("turns: a", 1, "at least one turn"),
         ("conversations: []", 1, "at least one conversation"),
         ("conversations: [a]", 1, "must be a mapping with name"),
-        ("conversations:\n  - {name: x, turns: [a]}\n  - {name: x, turns: [b]}", 3, "conversation 2: name: 'x' is there twice"),
+        (
+            "conversations:\n  - {name: x, turns: [a]}\n  - {name: x, turns: [b]}",
+            3,
+            "conversation 2: name: 'x' is there twice",
+        ),
         ("conversations:\n  - name: x\n    when: 3\n    turns: [a]", 3, "when: must be text"),
         ("conversations:\n  - name: x\n    when: ['']\n    turns: [a]", 3, "when: must be text"),
         ("conversations:\n  - name: x\n    trns: [a]", 3, "did you mean turns?"),
@@ -163,7 +174,9 @@ def test_a_mistake_is_named_with_file_line_and_turn(text, line, words):
 
 def test_a_missing_script_names_those_that_exist(tmp_path):
     (tmp_path / "other.yaml").write_text("turns: [a]")
-    with pytest.raises(ModelUnavailable, match=r"There is no script .*demo\.yaml.*In that folder: other\.yaml\.") as caught:
+    with pytest.raises(
+        ModelUnavailable, match=r"There is no script .*demo\.yaml.*In that folder: other\.yaml\."
+    ) as caught:
         load_script(tmp_path / "demo.yaml")
     assert caught.value.code == "model.script_invalid"
 
@@ -205,7 +218,16 @@ def test_what_does_not_decide_a_conversations_replies_is_not_in_its_identity(old
     assert identity(BASE.replace(old, new)) == identity(BASE)
 
 
-@pytest.mark.parametrize(("old", "new"), [("One.", "Uno."), ("2d6", "3d6"), ("when: roll", "when: [roll, throw]"), ("expect: '7'", "expect: '8'"), ("dice_roll", "roll")])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("One.", "Uno."),
+        ("2d6", "3d6"),
+        ("when: roll", "when: [roll, throw]"),
+        ("expect: '7'", "expect: '8'"),
+        ("dice_roll", "roll"),
+    ],
+)
 def test_what_decides_a_conversations_replies_is_in_its_identity(old, new):
     assert identity(BASE.replace(old, new)) != identity(BASE)
 
@@ -261,6 +283,8 @@ def test_aliases_are_copied_and_cycles_refused():
 
 
 def test_a_nest_of_aliases_is_refused_before_it_fills_the_memory():
-    bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9))
+    bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
+    )
     with pytest.raises(LineProblem, match="too large"):
         parse(bomb)

@@ -56,7 +56,10 @@ async def fails(provider, *messages, **more) -> ProviderError:
 
 
 ASK = UserMessage(text="Roll two dice.")
-CALLED = AssistantMessage(text="Let me roll.", calls=(CallPart(id="call_1_0", name="dice_roll", arguments=ToolArguments(value={"formula": "2d6"})),))
+CALLED = AssistantMessage(
+    text="Let me roll.",
+    calls=(CallPart(id="call_1_0", name="dice_roll", arguments=ToolArguments(value={"formula": "2d6"})),),
+)
 RESULT = ToolMessage(call_id="call_1_0", name="dice_roll", text="Rolled 2d6: 3 + 4 = 7.")
 ANSWERED = AssistantMessage(text="You rolled seven.")
 
@@ -65,7 +68,9 @@ async def test_a_turn_is_said_in_pieces(scripted):
     chunks = await collect(scripted().stream(request_for(ASK)))
     assert [c.text for c in chunks if isinstance(c, ReasoningChunk)] == ["I ne", "ed i", "t."]
     assert [c.text for c in chunks if isinstance(c, TextChunk)] == ["Let ", "me r", "oll."]
-    assert [c for c in chunks if isinstance(c, CallChunk)] == [CallChunk(index=0, name="dice_roll", arguments='{"formula":"2d6"}')]
+    assert [c for c in chunks if isinstance(c, CallChunk)] == [
+        CallChunk(index=0, name="dice_roll", arguments='{"formula":"2d6"}')
+    ]
     assert chunks[-1].message == AssistantMessage(text="Let me roll.", reasoning="I need it.", calls=CALLED.calls)
     assert (chunks[-1].finish_reason, chunks[-1].model) == ("tool_call", "demo.yaml")
 
@@ -80,7 +85,9 @@ async def test_the_turn_follows_from_the_conversation_alone(scripted):
     for _ in range(2):
         assert (await last(provider, SystemMessage(text="s"), ASK, CALLED, RESULT)).message.text == "You rolled seven."
         assert (await last(provider, ASK)).message.text == "Let me roll."
-        assert (await last(provider, ASK, CALLED, RESULT, ANSWERED, UserMessage(text="again"))).message.text == "Once more."
+        assert (
+            await last(provider, ASK, CALLED, RESULT, ANSWERED, UserMessage(text="again"))
+        ).message.text == "Once more."
         assert (await last(provider, UserMessage(text="Good day to you"))).message.text == "Hi!"
 
 
@@ -88,7 +95,9 @@ async def test_a_growing_list_is_followed(scripted):
     """The runtime passes the same list, longer each turn."""
     provider, messages = scripted(), [ASK]
     request = request_for()
-    request = type(request)(messages=messages, **{n: getattr(request, n) for n in ("tools", "sampling", "tool_choice", "read_image")})
+    request = type(request)(
+        messages=messages, **{n: getattr(request, n) for n in ("tools", "sampling", "tool_choice", "read_image")}
+    )
     assert (await collect(provider.stream(request)))[-1].message.calls
     messages += [CALLED, RESULT]
     assert (await collect(provider.stream(request)))[-1].message.text == "You rolled seven."
@@ -130,10 +139,22 @@ async def test_a_prompt_without_a_conversation_lists_them(scripted):
 
 
 async def test_several_calls_and_malformed_arguments(scripted):
-    provider = scripted("""turns: [{calls: [{call: a, with: {x: 1}}, {call: b, raw: '{"x":'}, {call: c, raw: '"{}"'}, {call: d, raw: '[1]'}]}]""")
+    provider = scripted(
+        """turns: [{calls: [{call: a, with: {x: 1}}, {call: b, raw: '{"x":'}, {call: c, raw: '"{}"'}, {call: d, raw: '[1]'}]}]"""
+    )
     reply = await last(provider, ASK)
-    assert [(c.id, c.name) for c in reply.message.calls] == [("call_1_0", "a"), ("call_1_1", "b"), ("call_1_2", "c"), ("call_1_3", "d")]
-    assert [c.arguments for c in reply.message.calls] == [ToolArguments(value={"x": 1}), ToolArguments(raw='{"x":'), ToolArguments(value={}), ToolArguments(raw="[1]")]
+    assert [(c.id, c.name) for c in reply.message.calls] == [
+        ("call_1_0", "a"),
+        ("call_1_1", "b"),
+        ("call_1_2", "c"),
+        ("call_1_3", "d"),
+    ]
+    assert [c.arguments for c in reply.message.calls] == [
+        ToolArguments(value={"x": 1}),
+        ToolArguments(raw='{"x":'),
+        ToolArguments(value={}),
+        ToolArguments(raw="[1]"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -246,7 +267,9 @@ async def test_a_turn_of_a_long_conversation_costs_what_is_new(scripted):
     provider = scripted("turns:\n" + "  - {call: t}\n" * count)
     messages = [ASK]
     base = request_for()
-    request = type(base)(messages=messages, tools=(), sampling=base.sampling, tool_choice=base.tool_choice, read_image=base.read_image)
+    request = type(base)(
+        messages=messages, tools=(), sampling=base.sampling, tool_choice=base.tool_choice, read_image=base.read_image
+    )
     spent = []
     for _ in range(count):
         start = time.perf_counter()

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tt_kernel.domain.worldinfo import CharacterFilter, WorldInfoSettings
-from tt_kernel.runtime.activation import Scene
+from tt_kernel.runtime.activation import Scene, activate
 from tt_kernel.runtime.activation.js_regex import JsRegexes, regex_key
 from tt_kernel.runtime.activation.keys import KeyMatcher, Text
 
-from ..fakes.lore import active, book, entry
+from ..fakes.lore import CHANCE, active, book, chat, entry  # noqa: TID252  tests are no installed package
 
 
 def matches(key, text, settings=None, **options):
@@ -135,10 +135,6 @@ def test_a_book_full_of_slow_expressions_is_given_up_on():
 
 
 def test_the_result_tells_of_a_slow_key():
-    from tt_kernel.runtime.activation import activate
-
-    from ..fakes.lore import CHANCE, chat
-
     result = activate([book(entry("/(a+)+$/"))], chat("a" * 60 + "b"), WorldInfoSettings(), CHANCE)
     assert result.notes == ("The key /(a+)+$/ was stopped after 0.2 s and matches nothing.",)
 
@@ -200,10 +196,6 @@ def test_step_6_decorators_activate_or_bar():
         entry(content="@@fancy\n@@@activate\nFallback.", comment="fallback"),
         entry(content="@@activate\n@@@dont_activate\nStays.", comment="no fallback"),
     )
-    from tt_kernel.runtime.activation import activate
-
-    from ..fakes.lore import CHANCE, chat
-
     found = {e.display_name: e for e in activate([lore], chat("a"), WorldInfoSettings(), CHANCE).entries}
     assert sorted(found) == ["fallback", "no fallback", "on", "unknown"]
     assert found["on"].content == "Always here."

@@ -48,7 +48,9 @@ def test_an_entry_at_a_depth_is_a_message_of_its_role():
 
 
 def test_entries_of_one_depth_and_role_are_one_message():
-    result = placed(found("x", "depth", depth=0), found("y", "depth", depth=0), found("z", "depth", depth=0, role="user"))
+    result = placed(
+        found("x", "depth", depth=0), found("y", "depth", depth=0), found("z", "depth", depth=0, role="user")
+    )
     assert result[-2:] == ["system:x\ny", "user:z"]
 
 
@@ -85,7 +87,10 @@ def test_a_prompt_without_a_system_message_gets_one_when_needed():
 
 def test_calls_and_their_results_are_not_torn_apart():
     call = AssistantMessage(calls=(CallPart(id=CallId("c"), name="t", arguments=ToolArguments(value={})),))
-    results = [ToolMessage(call_id=CallId("c"), name="t", text="r1"), ToolMessage(call_id=CallId("d"), name="t", text="r2")]
+    results = [
+        ToolMessage(call_id=CallId("c"), name="t", text="r1"),
+        ToolMessage(call_id=CallId("d"), name="t", text="r2"),
+    ]
     messages = (SYSTEM, UserMessage(text="u"), call, *results, PROMPT)
     for depth in (2, 3):
         result = with_world_info(messages, Activation(entries=(found("n", "depth", depth=depth),)))
@@ -98,7 +103,9 @@ def test_the_message_of_an_entry_says_where_it_is_from():
 
 
 def test_texts_by_place():
-    result = place(Activation(entries=(found("a", "before"), found("b", "depth", depth=3), found("c", "outlet", outlet="o"))))
+    result = place(
+        Activation(entries=(found("a", "before"), found("b", "depth", depth=3), found("c", "outlet", outlet="o")))
+    )
     assert result.texts["before"] == "a"
     assert result.depths == {(3, "system"): "b"}
     assert result.outlets == {"o": "c"}

@@ -3,7 +3,7 @@
 from tt_kernel.domain.worldinfo import TimedState, WorldInfoSettings
 from tt_kernel.runtime.activation import activate, remembered
 
-from ..fakes.lore import CHANCE, book, chat, entry
+from ..fakes.lore import CHANCE, book, chat, entry  # noqa: TID252  tests are no installed package
 
 
 class Notebook:

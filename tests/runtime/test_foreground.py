@@ -360,6 +360,7 @@ def test_a_plain_script_can_be_interrupted_at_once(tmp_path):
     )
     process = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "started\n"
+    time.sleep(0.5)  # until the main thread waits
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=10)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tt_kernel.domain.calls import StoredFile, ToolCall, ToolResult
+from tt_kernel.domain.connections import Connection
 from tt_kernel.domain.frozen import Frozen
 from tt_kernel.domain.ids import Digest, RunId
 from tt_kernel.domain.messages import Message
@@ -25,12 +26,14 @@ class RunRequest(Frozen):
     """Everything that decides a run, resolved: no name is left to look up. The run key is computed from it.
 
     `prompt` is after interpolation. `attachments` are images interpolated into it, as content-addressed files.
+    `connection` is how the profile's model is reached, as far as it decides the answers; a live request uses the user's own.
     `extra_tools` are tool ids or globs added by `-t`. `continue_from` is the run whose conversation goes on.
     """
 
     prompt: str
     profile: Profile
     model: str
+    connection: Connection | None = None
     attachments: tuple[StoredFile, ...] = ()
     extra_tools: tuple[str, ...] = ()
     continue_from: RunId | None = None
@@ -58,6 +61,7 @@ class RunRecord(Frozen):
     status: RunStatus
     profile: Profile
     model: str
+    connection: Connection | None = None
     prompt: str
     attachments: tuple[StoredFile, ...] = ()
     extra_tools: tuple[str, ...] = ()

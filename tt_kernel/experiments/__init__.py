@@ -1,4 +1,4 @@
-"""WHAT YOU DO WITH RUNS: verify, compare, branch, sweep.
+"""WHAT YOU DO WITH RUNS: execute a notebook of them; verify, compare, branch and sweep come here.
 
-May import `session` and everything below it.
+May import `session` and everything below it. Read `execute.py` first.
 """

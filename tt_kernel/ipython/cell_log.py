@@ -59,7 +59,7 @@ class CellLog:
         self._running: Executed | None = None
         self._info: Any = None
         self._displays = _Displays()
-        self._mark: dict[int, tuple[int, int]] = {}
+        self._marks: dict[int, tuple[int, int]] = {}
 
     def install(self) -> None:
         """Take over what the history has, and listen from now on."""
@@ -92,7 +92,7 @@ class CellLog:
         self._running = Executed(_source(info.raw_cell), info.cell_id or "", complete=not self._awaits(info))
         self._info = info
         self._displays = _Displays()
-        self._mark = {count: _length(items) for count, items in self._recorded_near()}
+        self._marks = self._measured()
         self.cells.append(self._running)
 
     def _end(self, result: Any) -> None:
@@ -101,7 +101,7 @@ class CellLog:
         if self._running is None and raw.strip():  # the cell in which the log was installed
             if not self.cells or self.cells[-1].source != raw:
                 self.cells.append(Executed(raw))
-            self._running, self._info = self.cells[-1], info
+            self._running, self._info, self._marks = self.cells[-1], info, {}
             self._running.id = getattr(info, "cell_id", None) or ""
         if self._running is None or info is not self._info:
             return
@@ -125,12 +125,19 @@ class CellLog:
         history = self._shell.history_manager
         for count, raw in enumerate(history.input_hist_raw):
             if count and raw.strip():
-                outputs = self._read(history.outputs.get(count, ()), (0, 0))
+                outputs = self._read(_behind(history.outputs.get(count, ()), (0, 0)))
                 self.cells.append(Executed(_source(raw), outputs=outputs))
 
     def _outputs(self, result: Any) -> CellOutputs:
-        recorded = self._shell.history_manager.outputs.get(result.execution_count, ())
-        outputs = self._read(recorded, self._mark.get(result.execution_count, (0, 0)))
+        recorded = self._shell.history_manager.outputs
+        items = [
+            item
+            for count, mark in self._marks.items()
+            for item in _behind(recorded.get(count, ()), mark)
+            # What a cell prints is under its own number; a cell that it ran has the same print under the next one too.
+            if item[0] != "out_stream" or count == result.execution_count
+        ]
+        outputs = self._read(items)
         answers = [found for bundle in self._displays.bundles if (found := read_answer(bundle)) is not None]
         shown = [plain_text(bundle) for bundle in self._displays.bundles if read_answer(bundle) is None]
         error = result.error_before_exec or result.error_in_exec
@@ -142,29 +149,26 @@ class CellLog:
             answers=(*outputs.answers, *(answers or _answer_of(result.result, outputs.answers))),
         )
 
-    def _read(self, items: Sequence[Any], mark: tuple[int, int]) -> CellOutputs:
-        """What IPython recorded after a mark. Displays are left out where `_on_message` hears them."""
-        start, pieces = mark
-        fresh = list(items[start:])
-        printed = list(items[start - 1].bundle["stream"][pieces:]) if start and pieces else []
-        printed += [piece for item in fresh if item.output_type == "out_stream" for piece in item.bundle["stream"]]
+    def _read(self, items: Sequence[tuple[str, Any]]) -> CellOutputs:
+        """What IPython recorded. Displays are left out where `_on_message` hears them."""
         hears = hasattr(self._shell.display_pub, "register_hook")
-        bundles = {
-            kind: [item.bundle for item in fresh if item.output_type == kind]
-            for kind in ("execute_result", *(() if hears else ("display_data",)))
-        }
-        answers = [found for all_of in bundles.values() for b in all_of if (found := read_answer(b)) is not None]
-        shown, values = (
-            tuple(plain_text(b) for b in bundles.get(kind, ()) if read_answer(b) is None)
-            for kind in ("display_data", "execute_result")
+        shown = [] if hears else [bundle for kind, bundle in items if kind == "display_data"]
+        values = [bundle for kind, bundle in items if kind == "execute_result"]
+        return CellOutputs(
+            printed="".join(piece for kind, pieces in items if kind == "out_stream" for piece in pieces),
+            shown=tuple(plain_text(bundle) for bundle in shown if read_answer(bundle) is None),
+            values=tuple(plain_text(bundle) for bundle in values if read_answer(bundle) is None),
+            answers=tuple(found for bundle in (*shown, *values) if (found := read_answer(bundle)) is not None),
         )
-        return CellOutputs("".join(printed), shown, values, (), tuple(answers))
 
-    def _recorded_near(self) -> list[tuple[int, Sequence[Any]]]:
-        """IPython numbers a cell by the counter before or after its increment."""
+    def _measured(self) -> dict[int, tuple[int, int]]:
+        """How much there is under the numbers that IPython may give the outputs of the cell that begins.
+
+        It is the counter before or after its increment; without history the counter stands still, and a last stream grows.
+        """
         count = self._shell.execution_count
         outputs = self._shell.history_manager.outputs
-        return [(number, outputs[number]) for number in (count - 1, count) if number in outputs]
+        return {number: _length(outputs.get(number, ())) for number in (count - 1, count)}
 
     def _awaits(self, info: Any) -> bool:
         transformed = getattr(info, "transformed_cell", None)
@@ -179,9 +183,17 @@ def _source(raw: str) -> str:
 
 
 def _length(items: Sequence[Any]) -> tuple[int, int]:
-    """How many outputs there are, and how many pieces the last one has, if it is a stream: it may grow."""
+    """How many outputs there are, and how many pieces the last one has, if it is a stream."""
     last = items[-1] if items else None
     return len(items), len(last.bundle["stream"]) if last is not None and last.output_type == "out_stream" else 0
+
+
+def _behind(items: Sequence[Any], mark: tuple[int, int]) -> list[tuple[str, Any]]:
+    """Kind and content (pieces of a stream, else a bundle) of the outputs that came after a mark."""
+    start, pieces = mark
+    grown = [("out_stream", items[start - 1].bundle["stream"][pieces:])] if start and pieces else []
+    fresh = [(item.output_type, item.bundle.get("stream", item.bundle)) for item in items[start:]]
+    return [*grown, *fresh]
 
 
 def _answer_of(value: Json, known: Sequence[Answer]) -> Sequence[Answer]:

@@ -15,6 +15,7 @@ from typing import Any
 from IPython.core.displaypub import CapturingDisplayPublisher
 
 from tt_kernel.domain.canonical import JsonObject
+from tt_kernel.ipython.cell import parent_of
 
 MAX_HZ = 8
 MAX_SHARE = 0.10
@@ -41,12 +42,6 @@ def can_ask(shell: Any) -> bool:
     if getattr(shell, "kernel", None) is None:
         return hasattr(shell, "simple_prompt") and sys.stdin.isatty()  # a terminal shell, at a terminal
     return bool((parent_of(shell).get("content") or {}).get("allow_stdin"))
-
-
-def parent_of(shell: Any) -> JsonObject:
-    """The request that this context belongs to; empty outside a kernel."""
-    kernel = getattr(shell, "kernel", None)
-    return (kernel.get_parent() or {}) if kernel is not None else {}
 
 
 class CellOutput:

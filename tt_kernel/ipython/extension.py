@@ -5,10 +5,12 @@ Fast and silent: nothing here reaches for a model, a folder or the network; `run
 
 from typing import Any
 
+from tt_kernel.ipython.cell import cell_of
 from tt_kernel.ipython.completion import agent_completions
 from tt_kernel.ipython.magics import AgentMagics
 from tt_kernel.ipython.shown import register_run_display, unregister_run_display
 from tt_kernel.ipython.transform import AgentLine, AgentTransform
+from tt_kernel.session.here import here
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -30,6 +32,9 @@ def unload_ipython_extension(shell: Any) -> None:
     matchers = shell.Completer.custom_matchers
     matchers[:] = [m for m in matchers if getattr(m, "magics", None) is not magics]
     unregister_run_display(shell, magics)
+    place = here()
+    place.session = place.cell = None
+    magics.notebook.close()
 
 
 def install(shell: Any) -> None:
@@ -43,6 +48,8 @@ def install(shell: Any) -> None:
     transformers.token_transformers.append(AgentLine)
     shell.Completer.custom_matchers.append(agent_completions(magics))
     register_run_display(shell, magics)
+    place = here()
+    place.session, place.cell = lambda: magics.notebook.session, lambda: cell_of(shell)
     if not hasattr(shell, "_last_traceback"):
         # ipykernel 7.4 reads it after a failed async cell, and is lost when no cell failed before (notes/frontend.md §3).
         shell._last_traceback = None  # noqa: SLF001

@@ -32,21 +32,27 @@ class Notebook:
         """The session of the notebook as it is called now; also the one of `tt_kernel.run` in its cells."""
         path = self.path.get()
         if self._session is None or self._session.notebook != path:
+            self.close()
             self._session = self._new_session(path)
         return self._session
+
+    def close(self) -> None:
+        """End the processes of the session, without waiting for them."""
+        if self._session is not None:
+            from tt_kernel.runtime.loop_thread import submit  # noqa: PLC0415  loaded already
+
+            submit(self._session.aclose())
+            self._session = None
 
     def _new_session(self, path: Path | None) -> "Session":
         from tt_kernel.ipython.approver import NotebookApprover  # noqa: PLC0415  not before a run
         from tt_kernel.ipython.display import can_ask  # noqa: PLC0415
-        from tt_kernel.session.api import here  # noqa: PLC0415
         from tt_kernel.session.core import Session  # noqa: PLC0415
 
-        session = Session(
+        return Session(
             path,
             namespace=self.shell.user_ns,
             approver=NotebookApprover(self.shell, self.foreground),
             foreground=self.foreground,
             interactive=can_ask(self.shell),
         )
-        here().session = session
-        return session

@@ -5,11 +5,11 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tt_kernel.domain.canonical import JsonObject
 from tt_kernel.domain.errors import ReplayMiss, RunFailed, TTError, UsageProblem
 from tt_kernel.domain.runs import Run
 from tt_kernel.ipython.arguments import Options
-from tt_kernel.ipython.display import CellOutput, can_ask, cell_publisher, parent_of, watched
+from tt_kernel.ipython.cell import cell_of
+from tt_kernel.ipython.display import CellOutput, can_ask, cell_publisher, watched
 from tt_kernel.ipython.errors import AgentInterrupted
 from tt_kernel.ipython.interpolation import interpolate
 from tt_kernel.ipython.notebook import Notebook
@@ -41,8 +41,9 @@ def start(notebook: Notebook, options: Options, prompt: str) -> Started:
     session, shell = notebook.session, notebook.shell
     session.interactive = can_ask(shell)
     prepared = _prepared(session, _resolved(options, notebook), prompt, shell.user_ns)
+    cell, execution = cell_of(shell)
     output = None if options.quiet else CellOutput(cell_publisher(shell), live=watched(shell))
-    future, cancel = submit(_drive(session.stream(prepared, **_cell(shell)), output))
+    future, cancel = submit(_drive(session.stream(prepared, cell=cell, execution=execution), output))
     settled: Future[None] = Future()
     future.add_done_callback(lambda _: settled.set_result(None))
     return Started(options, future, settled, cancel)
@@ -126,13 +127,6 @@ def _prepared(session: Session, options: Options, prompt: str, namespace: Mappin
         images=images,
         raw=options.raw,
     )
-
-
-def _cell(shell: Any) -> JsonObject:
-    """Which cell asks, and in which execution of it; both None where cells have no names."""
-    parent = parent_of(shell)
-    cell = (parent.get("metadata") or {}).get("cellId")
-    return {"cell": cell, "execution": parent.get("header", {}).get("msg_id") if cell else None}
 
 
 async def _drive(stream: RunStream, output: CellOutput | None) -> Run:

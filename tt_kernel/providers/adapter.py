@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from tt_kernel.domain.connections import Connection as Named
 from tt_kernel.domain.turns import ModelChunk, ModelReply, ModelRequest
 from tt_kernel.providers.connect import Connection, connect, import_library
 from tt_kernel.providers.faults import Asked, as_provider_error, cut_off, silent
@@ -27,11 +28,13 @@ class PydanticAIProvider:
         name: `provider:model`.
         service: The row of the service.
         model_name: The part after the colon.
+        named: The user's connection, if it is not the environment's.
     """
 
-    def __init__(self, name: str, service: Service, model_name: str) -> None:
+    def __init__(self, name: str, service: Service, model_name: str, named: Named | None = None) -> None:
         self.name = name
-        self.identity = service_identity(service)
+        self.identity = service_identity(service, named)
+        self._named = named
         self.accepts_images = accepts_images(service, model_name)
         self._service = service
         self._model_name = model_name
@@ -47,7 +50,7 @@ class PydanticAIProvider:
             ModelUnavailable: The library or a credential is missing after all.
         """
         connection, translator = await self._connected()
-        asked = Asked(self.name, connection.url, bool(request.tools), silence(request.sampling))
+        asked = Asked(self.name, connection.url, bool(request.tools), silence(request.sampling), self._named)
         arguments = self._arguments(request, connection, translator)
         failure: Exception
         try:
@@ -77,7 +80,7 @@ class PydanticAIProvider:
             if self._connection is None or self._translator is None:
                 await asyncio.to_thread(import_library, self._service)
                 self._connection = await connect(
-                    self._service, self._model_name, name=self.name, sees=self.accepts_images
+                    self._service, self._model_name, name=self.name, sees=self.accepts_images, named=self._named
                 )
                 self._translator = Translator(self._connection.wire)
             return self._connection, self._translator

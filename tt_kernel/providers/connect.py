@@ -1,5 +1,6 @@
 """Building the pydantic_ai model of a service: imports, address, profile, one HTTP client."""
 
+import inspect
 import os
 import warnings
 from collections.abc import Callable
@@ -8,14 +9,19 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tt_kernel.domain.connections import Connection as Named
 from tt_kernel.domain.errors import ModelUnavailable
 from tt_kernel.providers.parameters import speaks_openai
 from tt_kernel.providers.services import Service, base_url, how_to_install, without_credentials
 from tt_kernel.providers.translate import Wire
+from tt_kernel.store.credentials import credential_value
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.providers import Provider
+
+NO_KEY = "none"
+"""Sent where a connection names no credential: a library would otherwise look for one in the environment."""
 
 _MODULES = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
 
@@ -54,7 +60,9 @@ def import_library(service: Service) -> None:
         ) from missing
 
 
-async def connect(service: Service, model_name: str, *, name: str, sees: bool) -> Connection:
+async def connect(
+    service: Service, model_name: str, *, name: str, sees: bool, named: Named | None = None
+) -> Connection:
     """Open the connection on the running loop.
 
     Args:
@@ -62,6 +70,7 @@ async def connect(service: Service, model_name: str, *, name: str, sees: bool) -
         model_name: The part after the colon.
         name: The full name.
         sees: Whether the model accepts images.
+        named: The user's connection, if it is not the environment's.
 
     Raises:
         ModelUnavailable: The library knows no such provider, or lacks a credential or an address.
@@ -71,7 +80,7 @@ async def connect(service: Service, model_name: str, *, name: str, sees: bool) -
     # The library warns where a service ignores a setting; a notebook's output must not depend on that.
     warnings.filterwarnings("ignore", category=UserWarning, module=r"pydantic_ai\.")
     try:
-        model = _verbatim(_model(service, model_name))
+        model = _verbatim(_model(service, model_name, named))
     except (UserError, ImportError) as problem:
         reason = str(problem).partition(" To try Pydantic AI")[0]
         raise ModelUnavailable(message=f"Model {name!r} cannot be used: {reason}") from None
@@ -89,10 +98,46 @@ async def connect(service: Service, model_name: str, *, name: str, sees: bool) -
     return Connection(model, url, wire, ids_on_wire=dialect in {"chat", "responses", "anthropic"}, stack=stack)
 
 
-def _model(service: Service, model_name: str) -> "Model[Any]":
+def _model(service: Service, model_name: str, named: Named | None) -> "Model[Any]":
     from pydantic_ai.models import infer_model  # noqa: PLC0415  heavy
 
-    return infer_model(f"{service.kind}:{model_name}", lambda kind: _provider(service, kind))
+    def make(kind: str) -> "Provider[Any]":
+        return _of_connection(service, kind, named) if named else _provider(service, kind)
+
+    return infer_model(f"{service.kind}:{model_name}", make)
+
+
+def _of_connection(service: Service, kind: str, named: Named) -> "Provider[Any]":
+    """The provider at the connection's address, with the connection's key and no other."""
+    from pydantic_ai.providers import infer_provider_class  # noqa: PLC0415  heavy
+
+    if named.base_url is None and named.credential is None:
+        return _provider(service, kind)
+    key = (credential_value(named.credential) if named.credential else None) or NO_KEY
+    address = named.base_url or _usual_address(service)
+    if kind.startswith("openai") and address:
+        from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415  needs openai
+
+        return OpenAICompatibleProvider("openai-compatible", base_url=address, api_key=key)
+    known: Any = infer_provider_class(kind)
+    stated = {"api_key": key, "base_url": address}
+    wanted = {name: value for name, value in stated.items() if value is not None}
+    takes = inspect.signature(known).parameters
+    for name in wanted:
+        if name not in takes:
+            said = "credential" if name == "api_key" else "baseUrl"
+            raise ModelUnavailable(
+                "agent.profile_model_connection_invalid",
+                f"Connection {named.name!r}: provider {service.name} takes no {said} of its own. "
+                "For a server that speaks its interface use provider openai.",
+            )
+    provider: Provider[Any] = known(**wanted)
+    return provider
+
+
+def _usual_address(service: Service) -> str | None:
+    """The environment's address, or that of a server on this machine; None: the library's own."""
+    return (os.environ.get(service.url) if service.url else None) or service.default_url
 
 
 def _provider(service: Service, kind: str) -> "Provider[Any]":

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tt_kernel.domain.connections import Connection
 from tt_kernel.domain.errors import ProviderError, TTError
 from tt_kernel.providers.services import SERVICES, credentials
 
@@ -32,12 +33,15 @@ _NONSENSE = (AttributeError, KeyError, IndexError, TypeError, ValueError, Assert
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked, for messages: the model's full name, the address, whether tools were offered, the patience in seconds."""
+    """What was asked, for messages: the model's full name, the address, whether tools were offered, the patience in seconds,
+    and the user's connection.
+    """
 
     model: str
     url: str
     tools: bool
     seconds: float
+    connection: Connection | None = None
 
 
 def silent(asked: Asked) -> ProviderError:
@@ -80,11 +84,11 @@ def _refused(_error: Exception, asked: Asked) -> ProviderError:
 
 
 def _misused(error: Exception, asked: Asked) -> ProviderError:
-    return _fault("model.invalid_request", f"{asked.model} cannot be asked this: {_clean(str(error))}.")
+    return _fault("model.invalid_request", f"{asked.model} cannot be asked this: {_clean(str(error), asked)}.")
 
 
 def _of_status(error: Any, asked: Asked) -> ProviderError:
-    reason = _reason(error.body)
+    reason = _reason(error.body, asked)
     if error.status_code in {400, 404, 405, 422, 501} and asked.tools and _NO_TOOLS.search(reason):
         return no_tools(asked)
     category = _category(error)
@@ -98,7 +102,7 @@ def _of_status(error: Any, asked: Asked) -> ProviderError:
 
 def _of_service(error: Any, asked: Asked) -> ProviderError:
     """An error without an HTTP status: reported inside a stream, or a body that made no sense."""
-    reason = _reason(error.body) or _clean(str(error))
+    reason = _reason(error.body, asked) or _clean(str(error), asked)
     if asked.tools and _NO_TOOLS.search(reason):
         return no_tools(asked)
     category = _category(error)
@@ -110,7 +114,7 @@ def _of_service(error: Any, asked: Asked) -> ProviderError:
 def _of_connection(error: Any, asked: Asked) -> ProviderError:
     from pydantic_ai import exceptions  # noqa: PLC0415  heavy
 
-    reason = _clean(str(error.__cause__ or error))
+    reason = _clean(str(error.__cause__ or error), asked)
     if isinstance(error, exceptions.ModelTimeoutError):
         if error.phase in {"connect", "pool"}:
             return _fault(
@@ -132,14 +136,16 @@ def _of_library(error: Exception, asked: Asked) -> ProviderError:
     if _NO_CALL_ID.search(str(error)):
         return _fault("model.invalid_tool_call", f"Model {asked.model} made a tool call without an id.")
     if isinstance(error, _NONSENSE) or kind.__name__ in _INVALID:
-        return _invalid_response(asked, _clean(str(error).partition("\n")[0]))
+        return _invalid_response(asked, _clean(str(error).partition("\n")[0], asked))
     if kind.__module__.split(".")[0] in {"httpx", "httpx2", "httpcore", "httpcore2", "anyio", "ssl"}:
         return _fault(
             "model.upstream_unavailable",
-            f"Could not talk to {asked.url}: {_clean(str(error)) or kind.__name__}.",
+            f"Could not talk to {asked.url}: {_clean(str(error), asked) or kind.__name__}.",
             retry=True,
         )
-    return _fault("model.request_failed", f"The request to {asked.model} failed: {kind.__name__}: {_clean(str(error))}")
+    return _fault(
+        "model.request_failed", f"The request to {asked.model} failed: {kind.__name__}: {_clean(str(error), asked)}"
+    )
 
 
 def no_tools(asked: Asked) -> ProviderError:
@@ -198,6 +204,8 @@ def _unavailable(error: Any, asked: Asked, reason: str) -> ProviderError:
 def _unauthenticated(error: Any, asked: Asked, _reason: str) -> ProviderError:
     service = asked.model.partition(":")[0]
     keys = " or ".join(SERVICES[service].keys) if service in SERVICES and SERVICES[service].keys else "its key"
+    if asked.connection is not None:
+        keys = asked.connection.credential or f"connection {asked.connection.name!r}, which names no credential,"
     return _fault(
         "model.authentication",
         f"{asked.url} refused the credential for {asked.model}{_http(error)}. Check {keys} and its access to the model.",
@@ -246,7 +254,7 @@ def _said(reason: str) -> str:
     return f" It said: {reason}" if reason else ""
 
 
-def _reason(body: Any) -> str:
+def _reason(body: Any, asked: Asked) -> str:
     """The sentence for people in an error body, wherever the service puts it."""
     if isinstance(body, bytes):
         body = body.decode("utf-8", "replace")
@@ -254,19 +262,19 @@ def _reason(body: Any) -> str:
         try:
             body = json.loads(body)
         except ValueError:
-            return _clean(body)
+            return _clean(body, asked)
     if isinstance(body, list):
-        return _reason(body[0]) if body else ""
+        return _reason(body[0], asked) if body else ""
     if isinstance(body, Mapping):
         for key in ("error", "message", "detail", "errors"):
             if body.get(key):
-                return _reason(body[key]) if not isinstance(body[key], str) else _clean(body[key])
+                return _clean(body[key], asked) if isinstance(body[key], str) else _reason(body[key], asked)
     return ""
 
 
-def _clean(text: str) -> str:
+def _clean(text: str, asked: Asked) -> str:
     """Without secrets, on one line, at most REASON_CHARS long."""
-    for name, value in credentials().items():
+    for name, value in credentials(asked.connection).items():
         if len(value) >= 6:  # noqa: PLR2004  shorter ones are words like "none", used for servers without keys
             text = text.replace(value, f"[secret {name}]")
     text = " ".join(_KEY_LIKE.sub("[secret]", text).split()).rstrip(".")

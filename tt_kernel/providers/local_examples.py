@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from tt_kernel.domain.canonical import JsonObject
 from tt_kernel.providers.local_words import likeness
 
-SHOWN = 2
+CALLS_SHOWN = 3
+REPLIES_SHOWN = 2
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ CALLS: Mapping[str, Sequence[CallExample]] = {
         ("Roll 5 10-sided dice.", "5d10"),
         *((f"Throw {number} dice and tell me what you got.", f"{number}d6") for number in (2, 3, 5)),
         *((f"Roll {number} dice.", f"{number}d6") for number in range(10, 1, -1)),
+        *((f"Roll {number} dice and tell me the total in one sentence.", f"{number}d6") for number in (3, 2)),
+        ("Roll 1 die.", "1d6"),
         ("Roll a die.", "1d6"),
     ),
     "read_file": _of(
@@ -91,6 +94,7 @@ GENERAL: Sequence[CallExample] = (
 REPLIES: Sequence[ReplyExample] = (
     ReplyExample("Roll a d6.", "5", "You rolled a 5."),
     ReplyExample("Throw 3 dice.", "Rolled 3d6: 4 + 1 + 2 = 7.", "You rolled a total of 7."),
+    ReplyExample("Roll 2 dice and tell me the result.", "Rolled 2d6: 6 + 3 = 9.", "You rolled a total of 9."),
     ReplyExample("How many words are in the text?", "112", "The number of words in the text is 112."),
     ReplyExample("What is the mean of the column height?", "1.75", "The mean of the column height is 1.75."),
     ReplyExample("What is 4 times 5?", "20", "The answer is 20."),
@@ -115,10 +119,10 @@ def has_examples(tool: str) -> bool:
 def call_examples(tool: str, prompt: str) -> list[CallExample]:
     """The nearest last: a small model follows what it read last."""
     known = next((examples for ending, examples in CALLS.items() if tool.endswith(ending)), GENERAL)
-    return sorted(known, key=lambda example: likeness(example.prompt, prompt))[-SHOWN:]
+    return sorted(known, key=lambda example: likeness(example.prompt, prompt))[-CALLS_SHOWN:]
 
 
 def reply_examples(bank: Sequence[ReplyExample], question: str, result: str) -> list[ReplyExample]:
     """The nearest last; the most general ones, at the end of the bank, where nothing is near."""
     asked = f"{question} {result}"
-    return sorted(bank, key=lambda example: likeness(f"{example.question} {example.result}", asked))[-SHOWN:]
+    return sorted(bank, key=lambda example: likeness(f"{example.question} {example.result}", asked))[-REPLIES_SHOWN:]

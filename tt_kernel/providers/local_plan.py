@@ -2,7 +2,7 @@
 
 - A tool is called when the prompt speaks of it (shared words), or when a call is required.
 - Once a tool has answered the prompt, the reply follows; after a failed call there is one more try.
-- When calls are required (protocol `finish`), no tool is called twice for one prompt, and what ends the run comes last:
+- When calls are required (said so, or a tool that ends the run is offered), no tool is called twice for one prompt, and what ends the run comes last:
   write, commit, finish or return.
 """
 
@@ -14,7 +14,8 @@ from tt_kernel.domain.specs import ToolChoice, ToolOffer
 from tt_kernel.providers.local_words import meant
 
 TRIES = 2
-_LAST_STEPS = ("write_file", "commit", "finish", "task_return")
+_ENDINGS = ("finish", "task_return")
+_LAST_STEPS = ("write_file", "commit", *_ENDINGS)
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def plan(messages: Sequence[Message], tools: Sequence[ToolOffer], choice: ToolCh
     talk = talk_of(messages)
     if choice.kind == "specific":
         return Plan(talk, tuple(tool for tool in tools if tool.name == choice.name))
-    if choice.kind == "required" and tools:
+    if tools and (choice.kind == "required" or _must_end_by_call(tools)):
         return Plan(talk, (_next_required(talk, tools),))
     answered = bool(talk.results) and (talk.problem is None or len(talk.results) >= TRIES)
     if answered:
@@ -63,6 +64,11 @@ def talk_of(messages: Sequence[Message]) -> Talk:
     called = [call.name for m in after if isinstance(m, AssistantMessage) for call in m.calls]
     results = [m for m in after if isinstance(m, ToolMessage)]
     return Talk(messages[start].text if messages else "", tuple(called), tuple(results))
+
+
+def _must_end_by_call(tools: Sequence[ToolOffer]) -> bool:
+    """A tool that ends the run is offered only where nothing else does: plain text would be asked for again and again."""
+    return any(tool.name.endswith(_ENDINGS) for tool in tools)
 
 
 def _is_prompt(message: Message) -> bool:

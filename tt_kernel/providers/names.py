@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tt_kernel.domain.canonical import Json
+from tt_kernel.domain.connections import Connection
 from tt_kernel.domain.errors import ModelUnavailable
 from tt_kernel.domain.messages import Message, UserMessage
 from tt_kernel.domain.ports import Provider
@@ -26,6 +27,7 @@ from tt_kernel.providers.services import (
     missing_module,
     service_identity,
 )
+from tt_kernel.store.credentials import how_to_set
 
 __all__ = [
     "LOCAL",
@@ -53,12 +55,13 @@ class ModelFacts:
     accepts_images: bool
 
 
-def provider_for(name: str, *, base_dir: Path) -> Provider:
+def provider_for(name: str, *, base_dir: Path, connection: Connection | None = None) -> Provider:
     """The provider of a model name.
 
     Args:
         name: `provider:model`, e.g. `openai:gpt-5`, `local:smollm2`, `scripted:demo.yaml`.
         base_dir: The folder that a script's file name is relative to.
+        connection: The address and the credential to use instead of the environment's.
 
     Raises:
         ModelUnavailable: The name is malformed or unknown, its key is not set, or its library is not installed;
@@ -75,13 +78,15 @@ def provider_for(name: str, *, base_dir: Path) -> Provider:
         require_local(model)
         return LocalProvider(f"local:{model}")
     service = _service(name, kind)
-    _require(service, name)
+    _require(service, name, connection)
     from tt_kernel.providers.adapter import PydanticAIProvider  # noqa: PLC0415  only for these names
 
-    return PydanticAIProvider(f"{kind}:{model}", service, model)
+    return PydanticAIProvider(f"{kind}:{model}", service, model, connection)
 
 
-def describe_model(name: str, *, base_dir: Path, prompt: str | None = None) -> ModelFacts:
+def describe_model(
+    name: str, *, base_dir: Path, prompt: str | None = None, connection: Connection | None = None
+) -> ModelFacts:
     """What is known of a model without its key, library or file of weights: enough to replay.
 
     Args:
@@ -89,6 +94,7 @@ def describe_model(name: str, *, base_dir: Path, prompt: str | None = None) -> M
         base_dir: As for `provider_for`.
         prompt: The first user prompt of the conversation. A script's identity is then that of the one conversation the
             prompt selects, so that editing another one does not invalidate its recordings.
+        connection: As for `provider_for`.
 
     Raises:
         ModelUnavailable: The name is malformed or unknown, or a script cannot be read.
@@ -104,7 +110,7 @@ def describe_model(name: str, *, base_dir: Path, prompt: str | None = None) -> M
 
         return ModelFacts(f"local:{model}", local_identity(model), accepts_images=False)
     service = _service(name, kind)
-    return ModelFacts(f"{kind}:{model}", service_identity(service), accepts_images(service, model))
+    return ModelFacts(f"{kind}:{model}", service_identity(service, connection), accepts_images(service, model))
 
 
 def first_prompt(messages: Sequence[Message]) -> str | None:
@@ -168,17 +174,21 @@ def _service(name: str, kind: str) -> Service:
     raise ModelUnavailable(message=f"Model {name!r} names the unknown provider {kind!r}. {hint}")
 
 
-def _require(service: Service, name: str) -> None:
+def _require(service: Service, name: str, connection: Connection | None) -> None:
     if missing_module(service) is not None:
         raise ModelUnavailable(
             message=f"Model {name!r} needs a library that is missing. Run: {how_to_install(service)}"
         )
-    if not has_key(service):
-        instead = (
-            f"use -m {LOCAL} (installed)" if local_installed() else "install a local one: tt model install smollm2"
+    if has_key(service, connection):
+        return
+    if connection is not None and connection.credential is not None:
+        raise ModelUnavailable(
+            message=f"Model {name!r} needs {connection.credential}, the credential of connection {connection.name!r}. "
+            + how_to_set(connection.credential)
         )
-        keys = " or ".join(service.keys)
-        raise ModelUnavailable(message=f"Model {name!r} needs {keys}. Set it, or {instead}.")
+    instead = f"use -m {LOCAL} (installed)" if local_installed() else "install a local one: tt model install smollm2"
+    keys = " or ".join(service.keys)
+    raise ModelUnavailable(message=f"Model {name!r} needs {keys}. Set it, or {instead}.")
 
 
 def _library_knows(kind: str) -> bool:

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from urllib.parse import urlsplit, urlunsplit
 
 from tt_kernel.domain.canonical import Json
+from tt_kernel.domain.connections import Connection
+from tt_kernel.store.credentials import credential_value
 
 
 @dataclass(frozen=True)
@@ -100,20 +102,32 @@ def accepts_images(service: Service, model: str) -> bool:
     return service.vision if service.vision is not None else _SEES.search(model) is not None
 
 
-def service_identity(service: Service) -> Json:
-    """What else decides a service's answers: its interface and its address."""
-    return {"service": service.kind, "baseUrl": base_url(service)}
+def service_identity(service: Service, connection: Connection | None = None) -> Json:
+    """What else decides a service's answers: its interface, and the address that a connection names.
+
+    An address of the environment (`OPENAI_BASE_URL`) is left out. It belongs to the machine: a gateway, a forwarded port, a
+    proxy. With it in the identity a notebook recorded behind one could not be replayed anywhere else, not even without a
+    network. Who compares servers gives each a connection: that is what they are for.
+    """
+    stated = connection.base_url if connection else None
+    return {"service": service.kind, "baseUrl": without_credentials(stated) if stated else service.default_url}
 
 
-def credentials() -> Mapping[str, str]:
-    """Credential values in the environment by the name of their variable, to be scrubbed from everything stored."""
+def credentials(connection: Connection | None = None) -> Mapping[str, str]:
+    """Credential values by the name of their variable (or keyring entry), to be scrubbed from everything stored.
+
+    Args:
+        connection: Whose credential is added to those of the environment.
+    """
     found = {key: value for row in SERVICES.values() for key in row.keys if (value := os.environ.get(key))}
     for row in SERVICES.values():
         address = os.environ.get(row.url) if row.url else None
         password = urlsplit(address).password if address else None
         if password and row.url:
             found[row.url] = password
-    return found
+    name = connection.credential if connection else None
+    value = credential_value(name) if name else None
+    return {**found, name: value} if name and value else found
 
 
 def base_url(service: Service) -> str | None:
@@ -129,8 +143,12 @@ def without_credentials(url: str) -> str:
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
 
 
-def has_key(service: Service) -> bool:
+def has_key(service: Service, connection: Connection | None = None) -> bool:
     """Whether it can be asked: a credential is set, none is needed, or a server of the user's own is addressed."""
+    if connection is not None and connection.credential is not None:
+        return credential_value(connection.credential) is not None
+    if connection is not None and connection.base_url is not None:
+        return True
     if not service.keys or any(os.environ.get(key) for key in service.keys):
         return True
     return "openai" in service.kind and bool(service.url and os.environ.get(service.url))

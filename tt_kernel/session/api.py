@@ -14,30 +14,24 @@ from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.runs import RecordMode, Run
 from tt_kernel.runtime.loop_thread import THREAD_NAME, agent_loop, submit
 from tt_kernel.session.core import Session
+from tt_kernel.session.here import here
 from tt_kernel.session.prepared import PreparedRun
-
-
-class Here:
-    """Where this process is: the session that `run` uses when none is given. The notebook side sets it."""
-
-    def __init__(self) -> None:
-        self.session: Session | None = None
-
-
-@cache
-def here() -> Here:
-    return Here()
+from tt_kernel.session.stream import RunStream
 
 
 def current_session(folder: str | Path | None = None) -> Session:
     """The notebook's session; in a script one whose agent folder is beside the script, or `folder`."""
-    place = here()
     if folder is not None:
         return Session(folder=Path(folder), namespace=_main_namespace())
-    if place.session is None:
-        script = getattr(sys.modules.get("__main__"), "__file__", None)
-        place.session = Session(Path(script) if script else None, namespace=_main_namespace())
-    return place.session
+    notebook = here().session
+    return notebook() if notebook is not None else _script_session()
+
+
+@cache
+def _script_session() -> Session:
+    """One per process: the n-th run of the same request has the n-th recording."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    return Session(Path(script) if script else None, namespace=_main_namespace())
 
 
 def _main_namespace() -> Mapping[str, object]:
@@ -52,8 +46,8 @@ async def arun(prompt: str, **options: Any) -> Run:
     """
     session, prepared = _prepare(prompt, **options)
     if asyncio.get_running_loop() is agent_loop():
-        return _checked(await _drain(session, prepared))
-    future, cancel = submit(_drain(session, prepared))
+        return _checked(await _drain(_stream(session, prepared)))
+    future, cancel = submit(_drain(_stream(session, prepared)))
     return _checked(await session.foreground.wait_async(future, cancel))
 
 
@@ -107,7 +101,7 @@ def run(
         folder=folder,
         session=session,
     )
-    return wait(chosen, _drain(chosen, prepared))
+    return wait(chosen, _drain(_stream(chosen, prepared)))
 
 
 def replay(
@@ -120,7 +114,7 @@ def replay(
     """
     chosen = session or current_session()
     prepared = chosen.prepare_replay(recorded if isinstance(recorded, str) else recorded.id, functions=functions)
-    return wait(chosen, _drain(chosen, prepared))
+    return wait(chosen, _drain(_stream(chosen, prepared)))
 
 
 def wait(session: Session, work: Coroutine[Any, Any, Run]) -> Run:
@@ -140,8 +134,14 @@ def _prepare(
     return chosen, chosen.prepare(prompt, **options)
 
 
-async def _drain(session: Session, prepared: PreparedRun) -> Run:
-    stream = session.stream(prepared)
+def _stream(session: Session, prepared: PreparedRun) -> RunStream:
+    """In a notebook the runs of a cell are counted by it, so that the cell replays when it is executed again."""
+    where = here().cell
+    cell, execution = where() if where is not None else (None, None)
+    return session.stream(prepared, cell=cell, execution=execution)
+
+
+async def _drain(stream: RunStream) -> Run:
     async for _ in stream:
         pass
     return stream.run

@@ -16,7 +16,6 @@ from tt_kernel.domain.ports import Caller, Provider
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.specs import Snapshot, ToolChoice, ToolOffer
 from tt_kernel.domain.turns import ModelReply
-from tt_kernel.providers.names import provider_for
 from tt_kernel.providers.recorded import RecordedProvider
 from tt_kernel.runtime.conversation import Conversation
 from tt_kernel.runtime.dispatch import Dispatcher
@@ -29,6 +28,7 @@ from tt_kernel.session.keeper import Keeper
 from tt_kernel.session.ledger import Ledger
 from tt_kernel.session.loading import resumed_conversation
 from tt_kernel.session.misses import explain_miss
+from tt_kernel.session.models import live_provider
 from tt_kernel.session.pictures import Pictures
 from tt_kernel.session.policies import Policies
 from tt_kernel.session.prepared import PreparedRun, Shared
@@ -66,15 +66,15 @@ def assemble(shared: Shared, prepared: PreparedRun) -> Assembly:
         StorageFault: The run's folder cannot be made.
     """
     request = prepared.request
-    messages = _messages(prepared)
+    messages = opening_messages(prepared)
     tape = Tape(
         shared.recordings,
-        Asked(request.model, prepared.facts.identity, request.profile.sampling, _offers(prepared.snapshot)),
+        Asked(request.model, prepared.facts.identity, request.profile.sampling, offers_of(prepared.snapshot)),
         slot=prepared.slot or 1,
         recording=request.mode != "off",
     )
     recorded = _look_ahead(tape, messages, prepared)
-    inner = None if recorded else provider_for(request.model, base_dir=shared.base_dir)
+    inner = None if recorded else _live_provider(shared, prepared)
     ledger = _reopened(shared, prepared, tape) if prepared.resumption else _ledger(shared, prepared, tape, recorded)
     try:
         return _Builder(shared, prepared, messages, ledger, inner).build(live=recorded is None)
@@ -83,14 +83,21 @@ def assemble(shared: Shared, prepared: PreparedRun) -> Assembly:
         raise
 
 
-def _messages(prepared: PreparedRun) -> list[Message]:
+def _live_provider(shared: Shared, prepared: PreparedRun) -> Provider:
+    request = prepared.request
+    return live_provider(request.model, request.connection, base_dir=shared.base_dir, connections=shared.connections)
+
+
+def opening_messages(prepared: PreparedRun) -> list[Message]:
+    """The conversation that the first request carries."""
     if prepared.opening is not None:
         return list(prepared.opening)
     request = prepared.request
     return initial_messages(request.profile, prepared.snapshot, request.prompt, request.attachments, prepared.history)
 
 
-def _offers(snapshot: Snapshot) -> tuple[ToolOffer, ...]:
+def offers_of(snapshot: Snapshot) -> tuple[ToolOffer, ...]:
+    """The tools as every request carries them."""
     return tuple(
         ToolOffer(name=b.name, description=b.spec.description, input_schema=b.spec.input_schema)
         for b in snapshot.bindings
@@ -264,7 +271,7 @@ class _Builder:
             name=request.model,
             identity=self.prepared.facts.identity,
             accepts_images=self.prepared.facts.accepts_images,
-            make=lambda: self.inner or provider_for(request.model, base_dir=self.shared.base_dir),
+            make=lambda: self.inner or _live_provider(self.shared, self.prepared),
             tape=self.ledger.tape,
             mode=request.mode,
             before_live=self.ledger.go_live,
@@ -283,7 +290,7 @@ class _Builder:
         return Plan(
             invocation_id=ROOT_INVOCATION,
             completion=snapshot.completion,
-            offers=_offers(snapshot),
+            offers=offers_of(snapshot),
             sampling=profile.sampling,
             retry=profile.run.model_retry,
             commit_name=snapshot.call_name(builtin("workspace.commit")),

@@ -5,18 +5,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tt_kernel.domain.calls import StoredFile
-from tt_kernel.domain.canonical import Json, digest, digest_bytes
-from tt_kernel.domain.errors import ModelUnavailable, NotFound, UsageProblem
+from tt_kernel.domain.canonical import Json, digest
+from tt_kernel.domain.connections import Connection
+from tt_kernel.domain.errors import NotFound, UsageProblem
 from tt_kernel.domain.messages import Message, UserMessage
 from tt_kernel.domain.ports import Approver
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.runs import RecordMode, Run, RunRecord, RunRequest
 from tt_kernel.domain.specs import Snapshot
-from tt_kernel.providers.names import credentials, default_model, describe_model, no_model_message
+from tt_kernel.providers.names import ModelFacts, credentials, describe_model
 from tt_kernel.runtime.foreground import Foreground
 from tt_kernel.runtime.guidance import wrapped
+from tt_kernel.session.attachments import attach
 from tt_kernel.session.loading import load_run, resumed_conversation
+from tt_kernel.session.models import Target, startable, target_of
 from tt_kernel.session.pictures import Pictures
 from tt_kernel.session.prepared import PreparedRun, Revision, Shared
 from tt_kernel.session.resume import resumption_of, stored_snapshot
@@ -24,6 +26,7 @@ from tt_kernel.session.settings import with_settings
 from tt_kernel.session.slots import Slots
 from tt_kernel.session.stream import RunStream
 from tt_kernel.session.toolbox import Toolbox
+from tt_kernel.store.connections import ConnectionShelf
 from tt_kernel.store.layout import AgentFolder, user_folder
 from tt_kernel.store.permissions import PermissionShelf
 from tt_kernel.store.persist import PersistShelf
@@ -32,7 +35,6 @@ from tt_kernel.store.recordings import Recordings
 from tt_kernel.store.run_checkpoints import RunCheckpoints
 from tt_kernel.store.runs import RunIndex
 from tt_kernel.store.secrets import Scrubber
-from tt_kernel.toolkit.images import ImageProblem, normalise_image
 
 LAST_STATE = "last"
 """`persist_base`: what the session's last run left."""
@@ -67,6 +69,7 @@ class Session:
         self.base_dir = self.notebook.parent if self.notebook else self.folder.root.parent
         self.foreground = foreground or Foreground()
         self.profiles = ProfileShelf(self.folder, user_folder())
+        self.connections = ConnectionShelf(user_folder())
         self.index = RunIndex(self.folder)
         self.default_model: str | None = None
         self.scrubber = Scrubber.from_environment(also=credentials())
@@ -107,15 +110,16 @@ class Session:
         Raises:
             UserError: Unknown profile, field, tool, run or model, or no model at all.
         """
-        self.scrubber = Scrubber.from_environment(also=credentials())  # a key may have been set since the last run
         chosen = self.profiles.load(profile) if isinstance(profile, str) else profile
-        chosen = with_settings(chosen, settings or {})
+        chosen = startable(with_settings(chosen, settings or {}))
+        target = self._target(chosen, model)
         earlier = self._earlier(continue_from)
-        attachments, blobs = self._attach(images)
+        attachments, blobs = attach(images)
         request = RunRequest(
             prompt=self.scrubber.text(prompt),
             profile=chosen,
-            model=model or self._model_of(chosen),
+            model=target.name,
+            connection=target.connection,
             attachments=attachments,
             extra_tools=tuple(tools),
             continue_from=earlier.id if earlier else None,
@@ -133,6 +137,7 @@ class Session:
             prompt=record.prompt,
             profile=record.profile,
             model=record.model,
+            connection=record.connection,
             attachments=record.attachments,
             extra_tools=record.extra_tools,
             continue_from=record.continue_from,
@@ -159,6 +164,7 @@ class Session:
             prompt=record.prompt,
             profile=record.profile,
             model=record.model,
+            connection=record.connection,
             attachments=record.attachments,
             extra_tools=record.extra_tools,
             continue_from=record.continue_from,
@@ -172,7 +178,7 @@ class Session:
             functions=tuple(self.toolbox.functions(functions)),
             blobs={},
             history=(),
-            facts=describe_model(record.model, base_dir=self.base_dir, prompt=record.prompt),
+            facts=self._facts(request, record.prompt),
             slot=record.slot,
             opening=tuple(conversation.messages),
             persist_base=record.persist_base,
@@ -195,6 +201,7 @@ class Session:
             prompt=self.scrubber.text(request),
             profile=record.profile,
             model=record.model,
+            connection=record.connection,
             extra_tools=record.extra_tools,
             revises=record.id,
             persist_base=earlier.persist_state or record.persist_base,
@@ -274,7 +281,7 @@ class Session:
         *,
         snapshot: Snapshot | None = None,
     ) -> PreparedRun:
-        facts = describe_model(request.model, base_dir=self.base_dir, prompt=_first_prompt(request.prompt, history))
+        facts = self._facts(request, _first_prompt(request.prompt, history))
         own = self.toolbox.functions(functions)
         extra = (*request.extra_tools, *self.toolbox.ids_of(functions))
         snapshot = snapshot or self.toolbox.snapshot(request.profile, extra, own, accepts_images=facts.accepts_images)
@@ -301,6 +308,9 @@ class Session:
             persist_base=request.persist_base,
         )
 
+    def _facts(self, request: RunRequest, prompt: str) -> ModelFacts:
+        return describe_model(request.model, base_dir=self.base_dir, prompt=prompt, connection=request.connection)
+
     def _shared(self) -> Shared:
         return Shared(
             folder=self.folder,
@@ -309,6 +319,7 @@ class Session:
             recordings=self.recordings,
             persist=self.persist,
             permissions=self.permissions,
+            connections=self.connections,
             scrubber=self.scrubber,
             toolbox=self.toolbox,
             approver=self.approver,
@@ -345,43 +356,26 @@ class Session:
             raise NotFound(message=f"{self.folder.root.name} has no runs yet.")
         return records[0]
 
-    def _model_of(self, profile: Profile) -> str:
-        name = profile.model.model_id or self.default_model or default_model()
-        if profile.model.mode == "requiresConfiguration":
-            raise ModelUnavailable(
-                "agent.profile_model_requires_configuration",
-                f"Profile {profile.id!r} was imported without a model. Choose one with -m MODEL, or set model.modelId.",
-            )
-        if name is None:
-            raise ModelUnavailable("model.not_configured", no_model_message())
-        return name
+    def _target(self, profile: Profile, model: str | None) -> Target:
+        """The model to ask, and the scrubber that knows its credential: a key may have been set since the last run."""
+        target = (
+            Target(model)
+            if model
+            else target_of(profile, self.connections, default=self.default_model, remembered=self._remembered)
+        )
+        self.scrubber = Scrubber.from_environment(also=credentials(target.connection))
+        return target
+
+    def _remembered(self, name: str) -> Connection | None:
+        """A connection that the user does not have, as the newest run with it knew it."""
+        used = (record.connection for record in self.index.list() if record.connection is not None)
+        return next((connection for connection in used if connection.name == name), None)
 
     def _mode(self, mode: RecordMode | None) -> RecordMode:
         chosen = mode or os.environ.get("TT_RECORD") or "auto"
         if chosen not in MODES:
             raise UsageProblem(message=f"TT_RECORD is {chosen!r}; it must be one of {', '.join(MODES)}.")
         return chosen
-
-    def _attach(self, images: Sequence[bytes]) -> tuple[tuple[StoredFile, ...], dict[str, bytes]]:
-        files, blobs = [], dict[str, bytes]()
-        for data in images:
-            image = normalise_image(data)
-            if isinstance(image, ImageProblem):
-                raise UsageProblem(image.code, f"An attached image cannot be used: {image.message}")
-            sha = digest_bytes(image.data)
-            suffix = image.mime_type.removeprefix("image/").replace("jpeg", "jpg")
-            files.append(
-                StoredFile(
-                    path=f"input/{sha[:16]}.{suffix}",
-                    mime_type=image.mime_type,
-                    sha256=sha,
-                    size=len(image.data),
-                    width=image.width,
-                    height=image.height,
-                )
-            )
-            blobs[sha] = image.data
-        return tuple(files), blobs
 
 
 def _first_prompt(prompt: str, history: Sequence[Message]) -> str:

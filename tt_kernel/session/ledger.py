@@ -64,6 +64,7 @@ class Ledger:
                 status="running",
                 profile=self.request.profile,
                 model=self.request.model,
+                connection=self.request.connection,
                 prompt=self.request.prompt,
                 attachments=self.request.attachments,
                 extra_tools=self.request.extra_tools,

@@ -14,6 +14,7 @@ from tt_kernel.domain.runs import RunRecord, RunRequest
 from tt_kernel.domain.specs import Snapshot
 from tt_kernel.providers.names import ModelFacts
 from tt_kernel.session.toolbox import Toolbox
+from tt_kernel.store.connections import ConnectionShelf
 from tt_kernel.store.layout import AgentFolder
 from tt_kernel.store.permissions import PermissionShelf
 from tt_kernel.store.persist import PersistShelf
@@ -33,6 +34,7 @@ class Shared:
     persist: PersistShelf
     scrubber: Scrubber
     toolbox: Toolbox
+    connections: ConnectionShelf
     permissions: PermissionShelf
     approver: Approver | None
     interactive: bool

@@ -4,12 +4,14 @@ import difflib
 import json
 from collections.abc import Iterator, Mapping
 
-from pydantic import BaseModel, ValidationError
-from pydantic.alias_generators import to_snake
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel, to_snake
 
 from tt_kernel.domain.canonical import Json, JsonObject
 from tt_kernel.domain.errors import ProfileInvalid
 from tt_kernel.domain.profiles import Profile
+from tt_kernel.store.profile_rules import breaches
+from tt_kernel.store.profiles import decode_draft
 
 
 def with_settings(profile: Profile, settings: Mapping[str, Json]) -> Profile:
@@ -19,19 +21,20 @@ def with_settings(profile: Profile, settings: Mapping[str, Json]) -> Profile:
         settings: Dotted field, in snake_case or camelCase -> JSON value, or text that is read as JSON where it is JSON.
 
     Raises:
-        ProfileInvalid: An unknown field (names the nearest ones) or a value that does not fit.
+        ProfileInvalid: An unknown field (names the nearest ones), a value that does not fit, or a rule that the profile did
+            not break before (spec tauritavern §11.2).
     """
     if not settings:
         return profile
-    document = profile.model_dump(by_alias=False)
+    document = profile.model_dump(mode="json")
     for field, value in settings.items():
         _put(document, field, _value(value))
-    try:
-        return Profile.model_validate(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ProfileInvalid(message=f"Profile {profile.id!r}: field {where}: {first['msg']}.") from error
+    changed, found = decode_draft(document, source=repr(profile.id))
+    known = breaches(profile)
+    for breach in found:
+        if breach not in known:
+            raise ProfileInvalid(breach.code, f"Profile {profile.id!r}: {breach.message}")
+    return changed
 
 
 def _put(document: JsonObject, field: str, value: Json) -> None:
@@ -42,8 +45,8 @@ def _put(document: JsonObject, field: str, value: Json) -> None:
         raise ProfileInvalid("agent.profile_field_unknown", f"A profile has no field {field!r}.{hint}")
     at = document
     for part in path[:-1]:
-        at = at[part]
-    at[path[-1]] = value
+        at = at[to_camel(part)]
+    at[to_camel(path[-1])] = value
 
 
 def field_names(model: type[BaseModel], prefix: str = "") -> Iterator[str]:

@@ -62,14 +62,17 @@ class Toolbox:
         """Functions given by hand are offered whatever the profile says."""
         return [str(as_function_tool(function).spec.id) for function in given]
 
+    def catalog(self, functions: Sequence[FunctionTool]) -> Catalog:
+        """Every tool there is."""
+        specs = [declaration.spec for declaration in BUILTIN]
+        return Catalog([*specs, *(function.spec for function in functions)])
+
     def snapshot(
         self, profile: Profile, extra: Sequence[str], functions: Sequence[FunctionTool], *, accepts_images: bool
     ) -> Snapshot:
         """The frozen tool set of a root invocation of this profile."""
-        specs = [declaration.spec for declaration in BUILTIN]
-        catalog = Catalog([*specs, *(function.spec for function in functions)])
         return make_snapshot(
-            catalog,
+            self.catalog(functions),
             profile,
             completion=profile.run.completion,
             context="cell",

@@ -32,7 +32,6 @@ MAX_TOTAL_BYTES = 512 * 1024 * 1024
 MAX_RECORDS = 10_000
 
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-_TOO_MANY = f"this run has changed files more than {MAX_RECORDS:,} times"
 
 
 class Condition(Frozen):
@@ -121,7 +120,11 @@ class Checkpoints:
             self._count += 1
             number = self._count
             if number > MAX_RECORDS:
-                return Kept(None, Condition(kind="other", lost=_TOO_MANY), lambda: None)
+                return Kept(
+                    None,
+                    Condition(kind="other", lost=f"this run has changed files more than {MAX_RECORDS:,} times"),
+                    lambda: None,
+                )
             made = _missing_folders(disk)
             moved_to = self._folder() / "folders" / str(number)
             try:

@@ -1,6 +1,7 @@
 """Small JSON documents that people read and edit: where they are, and what is wrong with one, in a sentence."""
 
 import difflib
+from collections.abc import Collection
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -37,13 +38,14 @@ def field_of(error: ErrorDetails) -> str:
     return ".".join(str(part) for part in error["loc"])
 
 
-def sentence_of(error: ErrorDetails, model: type[BaseModel], noun: str) -> str:
+def sentence_of(error: ErrorDetails, model: type[BaseModel], noun: str, *, hidden: Collection[str] = ()) -> str:
     """What is wrong, naming the field, what it is and what is expected; for an unknown field the nearest one.
 
     Args:
         error: Of pydantic.
         model: The type of the whole document.
         noun: What the document is: "profile".
+        hidden: Fields whose value may be a secret that was put in the wrong place, and is not repeated.
     """
     field = field_of(error)
     if error["type"] == "extra_forbidden":
@@ -52,6 +54,8 @@ def sentence_of(error: ErrorDetails, model: type[BaseModel], noun: str) -> str:
         return f"{field} is missing."
     if not field:
         return f"{error['msg']}."
+    if field in hidden:
+        return f"{field}: {error['msg']}."
     return f"{field} is {_shown(error['input'])}: {error['msg']}."
 
 
@@ -73,5 +77,5 @@ def _nearest_field(field: str, model: type[BaseModel]) -> str:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = Scrubber.from_environment().text(repr(value))
     return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "..."

@@ -141,7 +141,23 @@ class _World:
     _set: dict[tuple[str, tuple[str, ...]], Condition] = field(default_factory=dict)
 
     def set(self, change: Change, condition: Condition) -> None:
+        below = len(change.parts)
+        for root, parts in list(self._set):
+            if root == change.root and parts[:below] == change.parts:
+                del self._set[root, parts]
         self._set[change.root, change.parts] = condition
+        if condition.kind == "absent":
+            for above in list(_folders_above(change.parts))[: change.made_folders]:
+                if not self._will_be_empty(change.root, above):
+                    break
+                self._set[change.root, above] = ABSENT
+
+    def _will_be_empty(self, root: str, folder: tuple[str, ...]) -> bool:
+        with suppress(ToolError, OSError):
+            disk = Path(self.workspace.entry_path(Place(root_named(self.workspace, root), folder)))
+            kept = (self._set.get((root, (*folder, entry.name))) for entry in disk.iterdir())
+            return all(condition is not None and condition.kind == "absent" for condition in kept)
+        return False
 
     def condition(self, root: str, parts: tuple[str, ...]) -> Condition:
         if (root, parts) in self._set:

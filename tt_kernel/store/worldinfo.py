@@ -36,6 +36,8 @@ UNSUPPORTED = "worldinfo.import_unsupported"
 _SOURCES: dict[Origin, Source] = {"notebook": "chat", "user": "global"}
 _RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
 _TIMED: TypeAdapter[TimedState] = TypeAdapter(TimedState)
+_OF_CARDS = {"spec", "first_mes", "char_name", "character_book"}
+"""Members by which a character card is known, besides a `data` object."""
 _FOREIGN = {
     "lorebookVersion": "a NovelAI lorebook",
     "kind": "an Agnai memory book",
@@ -213,7 +215,7 @@ def _imported(path: Path) -> tuple[Json, str | None, Source]:
     if isinstance(value, dict) and isinstance(value.get("entries"), dict | list) and "lorebookVersion" not in value:
         name = value.get("name")
         return value, name if isinstance(name, str) and name.strip() else None, "chat"
-    if isinstance(value, dict) and ({"spec", "data", "first_mes", "char_name", "character_book"} & value.keys()):
+    if isinstance(value, dict) and (isinstance(value.get("data"), dict) or _OF_CARDS & value.keys()):
         return _of_card(_card(value, path), path)
     raise UsageProblem(
         UNSUPPORTED, f"{path.name} is {_foreign(value)}, not a lorebook or a character card.\n{_WAY_OUT}"

@@ -5,14 +5,14 @@ profile's own descriptions -> call names.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from tt_kernel.domain.errors import ProfileInvalid
 from tt_kernel.domain.ids import ToolId, builtin
-from tt_kernel.domain.profiles import Profile, ToolDescription
+from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.specs import Binding, Completion, Context, Diagnostic, Snapshot, ToolSpec
-from tt_kernel.toolkit.catalog import Catalog, Selection, is_glob, means
+from tt_kernel.toolkit.catalog import Catalog, Selection, means
 from tt_kernel.toolkit.naming import call_names
+from tt_kernel.toolkit.profile_tools import absence, described
 
 COMMIT = builtin("workspace.commit")
 FINISH = builtin("workspace.finish")
@@ -25,9 +25,6 @@ REMOVED: dict[Completion, frozenset[ToolId]] = {
     "return": frozenset({COMMIT, FINISH, builtin("agent.delegate"), builtin("agent.handoff"), builtin("agent.await")}),
 }
 """Tools that an invocation with the protocol does not have."""
-
-NOTEBOOK = "extension/notebook"
-"""Provider of the functions that the user wrote in this notebook."""
 
 
 def make_snapshot(
@@ -56,14 +53,14 @@ def make_snapshot(
     """
     _refuse_runtime_only(profile)
     selection = catalog.select(profile.tools.allow, profile.tools.deny, extra_tools)
-    diagnostics = [d for d in (_absence(pattern, profile) for pattern in selection.absent) if d is not None]
+    diagnostics = [d for d in (absence(pattern, profile) for pattern in selection.absent) if d is not None]
     specs = _for_protocol(_for_context(selection, context), catalog, completion, profile)
     blind = [s for s in specs if s.returns_images and not accepts_images]
     diagnostics += [_needs_images(spec) for spec in blind]
-    described = [_described(spec, profile) for spec in specs if spec not in blind]
+    told = [described(spec, profile) for spec in specs if spec not in blind]
     _refuse_invisible(profile, selection)
-    names = call_names([spec.id for spec in described])
-    bindings = tuple(Binding(name=names[spec.id], spec=spec) for spec in described)
+    names = call_names([spec.id for spec in told])
+    bindings = tuple(Binding(name=names[spec.id], spec=spec) for spec in told)
     return Snapshot(completion=completion, bindings=bindings, diagnostics=tuple(diagnostics))
 
 
@@ -87,52 +84,11 @@ def _for_protocol(specs: list[ToolSpec], catalog: Catalog, completion: Completio
     return kept
 
 
-def _absence(pattern: str, profile: Profile) -> Diagnostic | None:
-    """Why a pattern of the allow list meant nothing; None where that is normal."""
-    provider = pattern.partition(":")[0]
-    if provider == NOTEBOOK and is_glob(pattern):
-        return None  # a notebook without tool functions
-    if provider.startswith(("extension/", "mcp/")):
-        message = (
-            f"{pattern!r} is allowed by profile {profile.id!r} but is not available now; the run goes on without it."
-        )
-        return Diagnostic(code="tool.unavailable", subject=pattern, message=message)
-    message = f"Profile {profile.id!r} allows {pattern!r}, but there is no such tool."
-    return Diagnostic(code="agent.profile_unknown_tool", subject=pattern, message=message)
-
-
 def _needs_images(spec: ToolSpec) -> Diagnostic:
     message = (
         f"{spec.id!r} returns images, but the model is not known to accept them; the run goes on without this tool."
     )
     return Diagnostic(code="extension.tool_needs_image_input", subject=spec.id, message=message)
-
-
-def _described(spec: ToolSpec, profile: Profile) -> ToolSpec:
-    """The spec with the profile's own texts."""
-    for pattern, texts in profile.tools.tool_descriptions.items():
-        if means(pattern, spec.id):
-            return _rewritten(spec, texts, profile)
-    return spec
-
-
-def _rewritten(spec: ToolSpec, texts: ToolDescription, profile: Profile) -> ToolSpec:
-    if texts.description is not None and not texts.description.strip():
-        raise _invalid(profile, "tool_description_empty", f"describes {spec.id!r} with an empty text")
-    properties: dict[str, Any] = dict(spec.input_schema.get("properties", {}))
-    for name, text in texts.properties.items():
-        if name not in properties:
-            known = ", ".join(properties) or "none"
-            raise _invalid(
-                profile, "unknown_tool_property", f"describes {name!r} of {spec.id!r}; its parameters: {known}"
-            )
-        if not text.strip():
-            raise _invalid(
-                profile, "tool_property_description_empty", f"describes {name!r} of {spec.id!r} with an empty text"
-            )
-        properties[name] = {**properties[name], "description": text}
-    schema = {**spec.input_schema, "properties": properties}
-    return spec.model_copy(update={"description": texts.description or spec.description, "input_schema": schema})
 
 
 def _refuse_runtime_only(profile: Profile) -> None:

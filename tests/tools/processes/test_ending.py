@@ -237,6 +237,20 @@ def test_giving_up_is_told() -> None:
         process.wait()
 
 
+def test_a_zombie_is_nobody_to_wait_for() -> None:
+    """In a container without an init process, ended orphans stay zombies for ever."""
+    process = subprocess.Popen(["sleep", "30"])
+    process.kill()
+    found = psutil.Process(process.pid)
+    try:
+        began = time.monotonic()
+        assert end_all(lambda: {found}, grace=5, limit=10)
+        assert time.monotonic() - began < 2
+        assert found.status() == psutil.STATUS_ZOMBIE, "its exit status is left to whoever started it"
+    finally:
+        process.wait()
+
+
 class Immortal(psutil.Process):
     """As one in an uninterruptible system call."""
 
@@ -261,6 +275,7 @@ def test_tags_are_told_apart(monkeypatch) -> None:
     assert with_it == ["inner", "inner.10", "outer.1", "outer"]
 
 
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
 async def test_a_table_in_a_forked_copy_owns_nothing(bench) -> None:
     await bench.bash(LONG, yield_time_ms=250)
     pid = (await pids(bench.project, 1))[0]

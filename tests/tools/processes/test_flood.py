@@ -67,3 +67,4 @@ async def test_a_flood_of_tiny_writes_of_two_streams(bench) -> None:
     for piece in result.structured["output"]:
         texts[piece["stream"]] += piece["text"]
     assert texts == {"stdout": "o" * 20_000, "stderr": "e" * 20_000}
+    assert len(result.content) < 80_000

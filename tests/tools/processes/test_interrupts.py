@@ -9,6 +9,9 @@ import pytest
 
 from tt_kernel.runtime.loop_thread import THREAD_NAME, submit
 from tt_kernel.tools.processes import ProcessTable, keeps_output
+from tt_kernel.tools.processes.ending import tagged
+from tt_kernel.tools.processes.launching import launch
+from tt_kernel.tools.processes.running import Running
 
 from .support import Bench, gone, pids_in
 
@@ -91,6 +94,25 @@ async def test_a_cancellation_while_starting_leaves_nothing(bench) -> None:
     pids = bench.project / "pids"
     for pid in [int(line) for line in pids.read_text().split()] if pids.exists() else []:
         assert await gone(pid, 0.5)
+
+
+@pytest.mark.parametrize("steps", range(8))
+async def test_a_process_that_is_just_being_started_is_not_lost(bench, steps) -> None:
+    """The cancellation comes between the fork and the answer of the loop."""
+    running = Running(await launch(bench.desk, LONG, None, None), bench.table.next_tag(), bench.table.limits, print)
+    task = asyncio.create_task(running.start())
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    was_done = task.done()
+    task.cancel()
+    if was_done:
+        await task
+        await running.end("cancelled")
+    else:
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert tagged(bench.table.tag) == set()
+    running.release()
 
 
 async def test_a_second_interrupt_does_not_wait_and_loses_nobody(bench) -> None:

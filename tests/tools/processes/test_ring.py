@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tt_kernel.tools.processes.limits import Limits
-from tt_kernel.tools.processes.ring import Ring, cut_before
+from tt_kernel.tools.processes.ring import MAX_PIECES, Ring, cut_before
 
 MIB = 2**20
 
@@ -112,6 +112,17 @@ def test_output_byte_by_byte_costs_no_object_a_byte() -> None:
         tracemalloc.stop()
     assert one_stream < 2 * MIB
     assert two_streams < 16 * MIB
+
+
+def test_a_page_of_two_streams_that_alternate_stays_small() -> None:
+    ring = Ring(MIB)
+    for _ in range(MAX_PIECES // 2):
+        ring.append("stdout", b"x")
+        ring.append("stderr", b"y")
+    assert len(ring.page(0, 65_536).pieces) == MAX_PIECES
+    ring.append("stdout", b"x")
+    half = MAX_PIECES // 2
+    assert ring.page(0, 65_536).pieces == (("stdout", b"x" * (half + 1)), ("stderr", b"y" * half))
 
 
 pieces = st.lists(st.tuples(st.sampled_from(["stdout", "stderr"]), st.text(max_size=40)), max_size=40)

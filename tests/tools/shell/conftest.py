@@ -75,5 +75,11 @@ async def worker() -> AsyncIterator[ShellWorker]:
 
 
 @pytest.fixture
+def new_bench() -> type[Bench]:
+    """For tests that compare runs."""
+    return Bench
+
+
+@pytest.fixture
 async def bench(tmp_path: Path, worker: ShellWorker) -> Bench:
     return Bench(tmp_path, worker)

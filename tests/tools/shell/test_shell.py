@@ -15,7 +15,12 @@ from tt_kernel.tools.shell import SHELL_TOOLS, Mount
 def test_the_declaration():
     (declaration,) = SHELL_TOOLS
     spec = declaration.spec
-    assert (spec.id, spec.group, spec.effect, spec.read_only) == (builtin("workspace.shell"), "shell", "workspace", False)
+    assert (spec.id, spec.group, spec.effect, spec.read_only) == (
+        builtin("workspace.shell"),
+        "shell",
+        "workspace",
+        False,
+    )
     assert list(spec.input_schema["properties"]) == ["command", "workdir"]
     assert spec.input_schema["required"] == ["command"]
     assert spec.input_schema["additionalProperties"] is False
@@ -44,7 +49,10 @@ async def test_exit_3_is_an_error_files_stay_variables_do_not(bench):
     assert result.content == "exit code 3\nseen"
     assert result.structured == {"exitCode": 3, "outputTruncated": False}
     assert (bench.folder / "output/note.txt").read_text() == "kept\n"
-    assert await bench.out('echo "[$x]"; pwd; cat /output/note.txt; type f >/dev/null 2>&1 || echo none') == "[]\n/\nkept\nnone"
+    assert (
+        await bench.out('echo "[$x]"; pwd; cat /output/note.txt; type f >/dev/null 2>&1 || echo none')
+        == "[]\n/\nkept\nnone"
+    )
 
 
 async def test_what_the_host_changes_between_calls_is_seen(bench):
@@ -70,7 +78,13 @@ async def test_no_host_programs_environment_or_network(bench, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     listed = await bench.out("env; set")
     assert "sk-very-secret" not in listed
-    for command in ("git --version", "/bin/sh -c 'git'", "cat /etc/hostname", "ls /root", "curl -s http://127.0.0.1:9/"):
+    for command in (
+        "git --version",
+        "/bin/sh -c 'git'",
+        "cat /etc/hostname",
+        "ls /root",
+        "curl -s http://127.0.0.1:9/",
+    ):
         assert (await bench.run(command)).error_code == "workspace.shell_exit", command
     engines = await bench.run("""python -c "import os; print(os.environ)"; js -e "console.log(process.env)" """)
     assert "sk-very-secret" not in engines.content
@@ -149,7 +163,9 @@ def sensitive(request) -> Iterator[Path]:
 async def test_folders_under_root_and_home(bench, sensitive):
     (sensitive / "a.txt").write_text("here\n")
     bench.mounts.append(Mount("work", sensitive, True))
-    assert await bench.out("cat /work/a.txt; echo new > /work/b.txt; mkdir /work/d; ls /work") == "here\na.txt\nb.txt\nd"
+    assert (
+        await bench.out("cat /work/a.txt; echo new > /work/b.txt; mkdir /work/d; ls /work") == "here\na.txt\nb.txt\nd"
+    )
     assert (sensitive / "b.txt").read_text() == "new\n"
     bench.mounts[-1] = Mount("work", sensitive, False)
     assert (await bench.run("echo x > /work/b.txt")).is_error
@@ -270,5 +286,7 @@ async def test_a_background_job_does_not_poison_later_calls(bench):
 
 
 async def test_calls_on_one_worker_wait_for_each_other(bench):
-    results = await asyncio.gather(*(bench.out(f"cat /output/n 2>/dev/null; sleep 0.02; echo {n} >> /output/n") for n in range(5)))
+    results = await asyncio.gather(
+        *(bench.out(f"cat /output/n 2>/dev/null; sleep 0.02; echo {n} >> /output/n") for n in range(5))
+    )
     assert [len(result.split()) for result in results] == [0, 1, 2, 3, 4]

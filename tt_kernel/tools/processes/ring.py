@@ -6,9 +6,12 @@
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Stream = Literal["stdout", "stderr"]
+
+MAX_PIECES = 1000
+"""How often a page may tell that the stream changes."""
 
 _GROWN = 16 * 1024
 """A chunk grows up to this size, so that output written byte by byte does not make a million chunks."""
@@ -88,8 +91,7 @@ class Ring:
                 pieces.append((chunk.stream, bytearray(data)))
             if at < chunk.end:
                 break
-        joined = tuple((stream, bytes(data)) for stream, data in pieces)
-        return Page(joined, start, at, truncated=cursor < self.start, has_more=at < self._end)
+        return Page(_joined(pieces), start, at, truncated=cursor < self.start, has_more=at < self._end)
 
     def _add(self, stream: Stream, data: bytes) -> None:
         last = self._chunks[-1] if self._chunks else None
@@ -98,6 +100,13 @@ class Ring:
         else:
             self._chunks.append(_Chunk(stream, self._end, bytearray(data)))
         self._end += len(data)
+
+
+def _joined(pieces: list[tuple[Stream, bytearray]]) -> tuple[tuple[Stream, bytes], ...]:
+    """The pieces in the order of their arrival; by stream when they alternate so often that telling it would be most of the page."""
+    if len(pieces) <= MAX_PIECES:
+        return tuple((stream, bytes(data)) for stream, data in pieces)
+    return tuple((name, b"".join(data for stream, data in pieces if stream == name)) for name in get_args(Stream))
 
 
 def cut_before(data: bytes | bytearray, start: int, end: int) -> int:

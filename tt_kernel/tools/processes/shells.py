@@ -55,11 +55,11 @@ def find_shell(environ: Mapping[str, str], platform: str = sys.platform) -> Shel
     if platform == "win32":
         return _windows_shell(environ)
     names = ("zsh", "bash", "sh") if platform == "darwin" else ("bash", "zsh", "sh")
-    search = environ.get("PATH", os.defpath)
-    for name in names:
-        path = shutil.which(name, path=search) or shutil.which(name, path=os.defpath)
-        if path:
-            return Shell(name, path, "posix", "login")
+    for search in (environ.get("PATH", ""), os.defpath):
+        for name in names:
+            path = shutil.which(name, path=search) if search else None
+            if path:
+                return Shell(name, path, "posix", "login")
     return None
 
 

@@ -52,11 +52,11 @@ def doomed(desk: ProjectDesk, path: str) -> Doomed:
         raise ToolError("project.unsupported_target", f"{quoted(place.logical)} is a top folder; it cannot be deleted.")
     with guided(desk, place):
         disk = desk.workspace.entry_path(place)
-        refuse_sealed(desk, place, disk)
+        real = desk.workspace.resolved(Place(place.root, place.parts[:-1])).below(place.parts[-1])
+        refuse_sealed(desk, place, real, disk)
         kind = entry_kind(disk)
         if kind is None:
             raise not_found(desk, place)
-        real = desk.workspace.resolved(Place(place.root, place.parts[:-1])).below(place.parts[-1])
         return Doomed(place, real, disk, kind)
 
 

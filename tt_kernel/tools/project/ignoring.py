@@ -13,8 +13,6 @@ import stat
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-import pathspec
-
 from tt_kernel.tools.project.sealed import is_hidden
 
 MAX_BYTES = 1 << 20
@@ -116,6 +114,8 @@ class IgnoreRules:
 def _decider(rules: list[str]) -> Callable[[str], bool | None] | None:
     if not rules:
         return None
+    import pathspec  # noqa: PLC0415  most folders that are listed have no rules
+
     try:
         spec = pathspec.GitIgnoreSpec.from_lines(rules)
     except ValueError:
@@ -124,6 +124,8 @@ def _decider(rules: list[str]) -> Callable[[str], bool | None] | None:
 
 
 def _is_valid(rule: str) -> bool:
+    import pathspec  # noqa: PLC0415
+
     try:
         pathspec.GitIgnoreSpec.from_lines([rule])
     except ValueError:

@@ -30,9 +30,9 @@ _SCHEME = re.compile(r"(workspace|skill|root|file):(//)?", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class _Spelled:
-    """A root's name and what follows it, or an absolute path."""
+    """A root's name and what follows it; without a name, an absolute path."""
 
-    root: str
+    root: str | None
     rest: str
 
 
@@ -44,7 +44,7 @@ def resolve(desk: ProjectDesk, path: str, intent: Intent = "read") -> Place:
             `project.root_changed`.
     """
     spelled = _spelled(path)
-    if spelled.root == "external":
+    if spelled.root is None:
         place = _of_absolute(desk, spelled.rest, path, intent)
     else:
         place = _preferred(desk, _root(desk, spelled.root, path), spelled.rest, path)
@@ -66,9 +66,9 @@ def _spelled(path: str) -> _Spelled:
     if text.startswith("//"):
         raise _invalid(path, "it is a path of another computer")
     if text == "~" or text.startswith("~/"):
-        return _Spelled("external", _home(text, path))
+        return _Spelled(None, _home(text, path))
     if text.startswith("/") or (os.name == "nt" and _DRIVE.match(text)):
-        return _Spelled("external", text)
+        return _Spelled(None, text)
     return _Spelled(PROJECT, text)
 
 
@@ -114,12 +114,12 @@ def _of_file_url(text: str, path: str) -> _Spelled:
         raise _invalid(path, "it has a NUL character")
     if not plain.startswith("/") or plain.startswith("//"):
         raise _invalid(path, "a file:// address has an absolute path")
-    return _Spelled("external", plain.removeprefix("/") if _DRIVE.match(plain[1:]) else plain)
+    return _Spelled(None, plain.removeprefix("/") if _DRIVE.match(plain[1:]) else plain)
 
 
 def _root(desk: ProjectDesk, name: str, path: str) -> Root:
     found = next((root for root in desk.workspace.visible if root.name == name), None)
-    if found is not None and (name in (PROJECT, SKILLS) or name not in RESERVED):
+    if found is not None:
         return found
     if name == SKILLS:
         raise ToolError("project.unknown_root", f"Path {quoted(path)}: this run has no skills.")

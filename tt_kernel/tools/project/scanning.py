@@ -52,8 +52,18 @@ class Scan:
         return self.crlf > 0 and self.crlf >= self.line_ends - self.crlf
 
 
-def scan(desk: ProjectDesk, place: Place, stop: Stop, *, first: int = 1, lines: int = 0) -> Scan:
+def scan(
+    desk: ProjectDesk, place: Place, stop: Stop, *, first: int = 1, lines: int = 0, any_kind: bool = False
+) -> Scan:
     """Read a whole file, keeping `lines` lines from line `first` (1-based) on.
+
+    Args:
+        desk: Whose file.
+        place: Which file.
+        stop: Asked at every chunk.
+        first: First line to keep.
+        lines: How many to keep.
+        any_kind: Take binary files too.
 
     Raises:
         ToolError: `project.binary_file` for what is no text; those of the file layer.
@@ -62,7 +72,7 @@ def scan(desk: ProjectDesk, place: Place, stop: Stop, *, first: int = 1, lines: 
     with desk.workspace.opened(place) as (descriptor, _):
         before = os.fstat(descriptor)
         while chunk := os.read(descriptor, CHUNK):
-            if reader.size == 0:
+            if reader.size == 0 and not any_kind:
                 refuse_binary(place, chunk)
             reader.feed(chunk)
             stop.check()

@@ -20,16 +20,17 @@ def is_hidden(name: str) -> bool:
     return name.casefold() == ".git" or is_agent_folder(name)
 
 
-def refuse_sealed(desk: ProjectDesk, place: Place, disk: str) -> None:
+def refuse_sealed(desk: ProjectDesk, place: Place, real: Place, disk: str) -> None:
     """Raise ToolError `project.protected` for a place that must not be changed.
 
     Args:
         desk: Says what is sealed besides.
-        place: As the model wrote it, and after links were resolved: both spellings are asked about.
-        disk: Its path on the disk.
+        place: As the model wrote it.
+        real: The same without links, as far as they are followed.
+        disk: The path of `real` on the disk.
     """
     name = quoted(place.logical)
-    for where in (place, desk.workspace.resolved(Place(place.root, place.parts[:-1])).below(place.parts[-1])):
+    for where in (place, real):
         if any(part.casefold() == ".git" for part in where.parts):
             raise ToolError(CODE, f"{name} belongs to git, which this tool does not change.\nUse git commands instead.")
         if any(map(is_agent_folder, where.parts[:-1])) or (
@@ -37,8 +38,8 @@ def refuse_sealed(desk: ProjectDesk, place: Place, disk: str) -> None:
         ):
             raise ToolError(CODE, f"{name} is a record of agents' runs, which tools do not change.")
     for sealed in desk.sealed:
-        real = os.path.realpath(sealed)
-        if is_inside(disk, real) or is_inside(real, disk):
+        kept = os.path.realpath(sealed)
+        if is_inside(disk, kept) or is_inside(kept, disk):
             raise ToolError(CODE, f"{name} is in use by this notebook or its settings.{_advice(disk)}")
 
 

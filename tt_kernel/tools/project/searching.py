@@ -64,6 +64,7 @@ async def grep(
     pattern: str,
     path: str = ".",
     file_pattern: str | None = None,
+    *,
     ignore_case: bool = False,
     output_mode: Mode = "content",
     head_limit: Limit = DEFAULT_LIMIT,
@@ -87,12 +88,12 @@ async def grep(
         multiline: Let a match go over several lines; then `.` matches line ends too.
     """
     question = Question(_checked(pattern), ignore_case, multiline, any_of(file_pattern) if file_pattern else None)
-    place = await in_thread(lambda _: _searchable(desk, path or "."))
+    where = await in_thread(lambda _: _searchable(desk, path or "."))
     limit = min(head_limit, MAX_RESULTS)
     if output_mode == "content":
-        return await _content(desk, place, question, offset, limit, context)
-    counts, ended = await _counts(desk, place, question)
-    return await _counted(desk, place, question, counts, ended, (offset, limit) if output_mode == "files" else None)
+        return await _content(desk, where, question, offset, limit, context)
+    counts, ended = await _counts(desk, where.place, question)
+    return await _counted(desk, where, question, counts, ended, (offset, limit) if output_mode == "files" else None)
 
 
 def _checked(pattern: str) -> str:
@@ -111,7 +112,20 @@ def _checked(pattern: str) -> str:
     return trimmed
 
 
-def _searchable(desk: ProjectDesk, path: str) -> Place:
+@dataclass(frozen=True)
+class Where:
+    """A folder or a file to search in; called with a path as ripgrep printed it, it gives the logical one."""
+
+    place: Place
+    is_file: bool
+
+    def __call__(self, inner: str) -> str:
+        if self.is_file:
+            return self.place.logical
+        return Place(self.place.root, (*self.place.parts, *inner.split("/"))).logical
+
+
+def _searchable(desk: ProjectDesk, path: str) -> Where:
     """A folder, or a regular text file: ripgrep would go through all of a device or a binary file that it is told to search."""
     place = resolve(desk, path)
     with guided(desk, place):
@@ -121,7 +135,7 @@ def _searchable(desk: ProjectDesk, path: str) -> Place:
         if kind != "directory":
             with desk.workspace.opened(place) as (descriptor, _):
                 refuse_binary(place, os.read(descriptor, SNIFFED))
-    return place
+    return Where(place, is_file=kind != "directory")
 
 
 def _refuse(ended: Ended) -> None:
@@ -138,20 +152,19 @@ def _refuse(ended: Ended) -> None:
 
 
 async def _content(
-    desk: ProjectDesk, place: Place, question: Question, offset: int, limit: int, context: int
+    desk: ProjectDesk, where: Where, question: Question, offset: int, limit: int, context: int
 ) -> Outcome:
-    async with scope_of(desk, place) as scope:
+    async with scope_of(desk, where.place) as scope:
         reader = MatchReader(scope.relative, question.wants, offset, limit, context)
         options = ["--json", f"--context={context}", *question.options]
         ended = await search(scope, options, reader.feed)
     _refuse(ended)
-    paths = _Paths(desk, place)
-    text, left = _bounded(_blocks(reader.matches, paths))
-    facts = _facts(question, place, "content", offset) | {
+    text, left = _bounded(_blocks(reader.matches, where))
+    facts = _facts(question, where.place, "content", offset) | {
         "matchCount": len(reader.matches),
         "fileCount": len({match.path for match in reader.matches}),
         "hasMore": reader.more or left > 0,
-        "matches": [_match_facts(match, paths) for match in reader.matches],
+        "matches": [_match_facts(match, where) for match in reader.matches],
     }
     shown_count = len(reader.matches) - left
     notes = late_note(ended)
@@ -160,21 +173,8 @@ async def _content(
     if reader.too_long:
         notes.append(f"[{reader.too_long} matches in lines of several megabytes are not shown]")
     if not reader.matches:
-        text = await _nothing(desk, place, question, reader.seen)
+        text = await _nothing(desk, where.place, question, reader.seen)
     return Outcome("\n".join([text, *notes]), structured=facts)
-
-
-class _Paths:
-    """Logical paths of what ripgrep found."""
-
-    def __init__(self, desk: ProjectDesk, place: Place) -> None:
-        self._base = place
-        self._is_file = desk.workspace.kind(place) != "directory"
-
-    def __call__(self, inner: str) -> str:
-        if self._is_file:
-            return self._base.logical
-        return Place(self._base.root, (*self._base.parts, *inner.split("/"))).logical
 
 
 def _blocks(matches: list[Match], paths: Callable[[str], str]) -> Iterator[tuple[int, str]]:
@@ -254,7 +254,7 @@ async def _counts(desk: ProjectDesk, place: Place, question: Question) -> tuple[
 
 async def _counted(
     desk: ProjectDesk,
-    place: Place,
+    where: Where,
     question: Question,
     counts: list[tuple[str, int]],
     ended: Ended,
@@ -263,18 +263,17 @@ async def _counted(
     """The outcome of the modes `files` (with a window of them) and `count`."""
     total = sum(count for _, count in counts)
     first, limit = window or (0, 0)
-    paths = _Paths(desk, place)
-    page = [(paths(path), count) for path, count in counts[first : first + limit]]
+    page = [(where(path), count) for path, count in counts[first : first + limit]]
     rest = len(counts) - first - len(page) if window else 0
     lines = [f"{shown(path)} ({count})" for path, count in page]
     if not counts:
-        lines = [await _nothing(desk, place, question, 0)]
+        lines = [await _nothing(desk, where.place, question, 0)]
     elif window is None:
         lines = [
             f"{total} matching line{'s' if total != 1 else ''} in {len(counts)} file{'s' if len(counts) != 1 else ''}."
         ]
     more = [f"[{rest} more files of {len(counts)}: go on with offset={first + len(page)}]"] if rest > 0 else []
-    facts = _facts(question, place, "files" if window else "count", first) | {
+    facts = _facts(question, where.place, "files" if window else "count", first) | {
         "matchCount": total,
         "fileCount": len(counts),
         "hasMore": rest > 0,

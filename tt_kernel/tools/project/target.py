@@ -10,7 +10,7 @@ from tt_kernel.domain.canonical import digest_bytes
 from tt_kernel.domain.errors import ToolError
 from tt_kernel.domain.ids import Digest
 from tt_kernel.store.checkpoints import Kept
-from tt_kernel.store.workspace import GuardFailed, MustMatch, MustNotExist, Place, entry_kind, quoted, shown
+from tt_kernel.store.workspace import MustMatch, MustNotExist, Place, entry_kind, quoted, shown
 from tt_kernel.tools.project.desk import ProjectDesk
 from tt_kernel.tools.project.guidance import NOT_A_FILE, guided, stale
 from tt_kernel.tools.project.paths import resolve
@@ -55,7 +55,8 @@ def file_target(desk: ProjectDesk, path: str) -> Target:
         raise ToolError(NOT_A_FILE, f"{quoted(place.logical)} is a folder. Name a file below it.")
     with guided(desk, place):
         disk = str(desk.workspace.disk_path(place))
-        refuse_sealed(desk, place, disk)
+        real = desk.workspace.resolved(place)
+        refuse_sealed(desk, place, real, disk)
         kind = entry_kind(disk)
         if kind == "directory":
             raise ToolError(
@@ -67,7 +68,7 @@ def file_target(desk: ProjectDesk, path: str) -> Target:
                 "project.unsupported_target",
                 f"{quoted(place.logical)} is a pipe, socket or device, not a regular file.",
             )
-        return Target(place, desk.workspace.resolved(place), disk, exists=kind == "file")
+        return Target(place, real, disk, exists=kind == "file")
 
 
 def checked_scan(desk: ProjectDesk, target: Target, stop: Stop) -> Scan:
@@ -133,15 +134,3 @@ def remember(desk: ProjectDesk, target: Target, sha256: Digest) -> None:
 def not_kept(kept: Kept | None) -> str:
     """A line for the result when a rewind will not bring back what was there."""
     return f"\nNot kept for a rewind: {kept.lost}." if kept is not None and kept.lost else ""
-
-
-__all__ = [
-    "GuardFailed",
-    "Target",
-    "checked_scan",
-    "file_target",
-    "not_kept",
-    "on_record",
-    "remember",
-    "replace_content",
-]

@@ -119,13 +119,12 @@ class Process:
             return f"signal {_signal_name(-code)}"
         return f"exit code {code}"
 
-    def last_words(self, size: int = 2000) -> str:
-        """The end of its standard error."""
-        if self._stderr.closed:
-            return ""
-        length = self._stderr.seek(0, os.SEEK_END)
-        self._stderr.seek(max(0, length - size))
-        return self._stderr.read().decode("utf-8", "replace")
+    def last_words(self) -> str:
+        """The last line of its standard error: why it could not start."""
+        size = self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(0, size - 2000))
+        lines = self._stderr.read().decode("utf-8", "replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "nothing on its standard error")
 
     def _listen(self) -> None:
         stream = self._popen.stdout

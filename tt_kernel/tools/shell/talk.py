@@ -41,7 +41,8 @@ class Talk:
         if not done:
             raise OSError("it did not answer")
         if self.over:
-            raise OSError(f"it ended at once, {self._obituary()}")
+            words = self._process.last_words() if self._process else ""
+            raise OSError(f"it ended at once ({self._obituary()}: {words})")
 
     async def run(self, job: Job, printed: Printed) -> Ending:
         """Run a command on a child that is ready."""

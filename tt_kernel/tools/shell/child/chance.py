@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tt_kernel.tools.shell.child.call import Call
+from tt_kernel.tools.shell.child.files import Files
 from tt_kernel.tools.shell.child.options import Options, Usage, complain
 
 MAX_RANGE = 1_000_000
@@ -23,22 +24,20 @@ async def uuidgen(context: Any, call: Call) -> int:
 
 
 async def shuf(context: Any, call: Call) -> int:
+    files = Files(context.fs, context.cwd)
     try:
         ask = _Shuffle.read(context.argv)
-        items = await ask.items(context)
-    except (Usage, RuntimeError) as error:
+        items = await ask.items(files, context.stdin)
+        end = b"\0" if ask.zero else b"\n"
+        data = b"".join(item + end for item in _drawn(items, ask, call.random("shuf", *context.argv)))
+        if ask.output is not None:
+            files.write(ask.output, data)
+            return 0
+    except Usage as error:
         return await complain(context, str(error))
-    chance = call.random("shuf", *context.argv)
-    drawn = _drawn(items, ask, chance)
-    end = b"\0" if ask.zero else b"\n"
-    data = b"".join(item + end for item in drawn)
-    if ask.output is None:
-        await context.stdout.write(data)
-        return 0
-    try:
-        context.fs.write_file(_absolute(context, ask.output), data)
-    except RuntimeError as error:
-        return await complain(context, f"{ask.output}: {error}")
+    except OSError as error:
+        return await complain(context, f"{error.filename}: {error.strerror}")
+    await context.stdout.write(data)
     return 0
 
 
@@ -78,16 +77,16 @@ class _Shuffle:
             options.words,
         )
 
-    async def items(self, context: Any) -> list[bytes]:
+    async def items(self, files: Files, stdin: Any) -> list[bytes]:
         if self.bounds is not None:
             low, high = self.bounds
             return [str(number).encode() for number in range(low, high + 1)]
         if self.echo:
             return [word.encode("utf-8", "replace") for word in self.words]
         if self.words and self.words[0] != "-":
-            data = context.fs.read_file(_absolute(context, self.words[0]))
+            data = files.read(self.words[0])
         else:
-            data = b"".join([chunk async for chunk in context.stdin])
+            data = b"".join([chunk async for chunk in stdin])
         return _split(data, b"\0" if self.zero else b"\n")
 
 
@@ -125,8 +124,10 @@ async def mktemp(context: Any, call: Call) -> int:
         )
         path = _temporary(context, call, options)
         _make(context, path, options)
-    except (Usage, RuntimeError) as error:
+    except Usage as error:
         return await complain(context, str(error))
+    except OSError as error:
+        return await complain(context, f"failed to create {path}: {error.strerror}")
     await context.stdout.write(f"{path}\n".encode())
     return 0
 
@@ -150,21 +151,17 @@ def _temporary(context: Any, call: Call, options: Options) -> str:
     while True:
         name = stem + "".join(chance.choice(letters) for _ in range(marks)) + suffix
         path = f"{folder.rstrip('/')}/{name}" if folder is not None else name
-        if not context.fs.exists(_absolute(context, path)):
+        if not Files(context.fs, context.cwd).exists(path):
             return path
 
 
 def _make(context: Any, path: str, options: Options) -> None:
     if options.has("--dry-run"):
         return
-    where = _absolute(context, path)
+    files = Files(context.fs, context.cwd)
     if options.has("--directory"):
-        context.fs.mkdir(where)
-        context.fs.chmod(where, 0o700)
+        files.make_folder(path, parents=False)
+        files.chmod(path, 0o700)
     else:
-        context.fs.write_file(where, b"")
-        context.fs.chmod(where, 0o600)
-
-
-def _absolute(context: Any, path: str) -> str:
-    return path if path.startswith("/") else f"{context.cwd.rstrip('/')}/{path}"
+        files.write(path, b"")
+        files.chmod(path, 0o600)

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from tt_kernel.tools.shell.child.call import Call
 from tt_kernel.tools.shell.child.date_text import read_date
+from tt_kernel.tools.shell.child.files import Files
 from tt_kernel.tools.shell.child.options import Options, Usage, complain
 
 PLAIN = "%a %b %e %H:%M:%S %Z %Y"
@@ -77,7 +78,7 @@ def _answer(options: Options, context: Any, call: Call) -> str:
     if asked is not None:
         moment = read_date(asked, moment)
     reference = options.value("--reference")
-    if reference is not None and not context.fs.exists(_absolute(context, reference)):
+    if reference is not None and not Files(context.fs, context.cwd).exists(reference):
         raise Usage(f"{reference}: No such file or directory")
     return strftime(moment, _format(options))
 
@@ -174,12 +175,8 @@ def _zone(name: str | None) -> tzinfo:
         return UTC
     try:
         return ZoneInfo(name.removeprefix(":"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         return UTC
-
-
-def _absolute(context: Any, path: str) -> str:
-    return path if path.startswith("/") else f"{context.cwd.rstrip('/')}/{path}"
 
 
 async def uptime(context: Any, call: Call) -> int:

@@ -89,6 +89,9 @@ class Files:
     def make_folder(self, path: str, *, parents: bool) -> None:
         self._do(path, lambda where: self._fs.mkdir(where, parents))
 
+    def chmod(self, path: str, mode: int) -> None:
+        self._do(path, lambda where: self._fs.chmod(where, mode))
+
     def remove(self, path: str) -> None:
         self._do(path, self._fs.remove)
 

@@ -157,6 +157,8 @@ class Engine:
         except OSError as error:
             message = f"{error.strerror}: {error.filename}"
             return json.dumps({"error": {"name": "Error", "message": message, "code": _code(error)}})
+        except Exception as error:  # noqa: BLE001  a defect of ours, told in words
+            return json.dumps({"error": {"name": "Error", "message": f"{type(error).__name__}: {error}"}})
         return json.dumps({"value": value}, ensure_ascii=False)
 
     def _write(self, asked: list[Any]) -> bool:

@@ -9,9 +9,11 @@
   const EXIT = { toString: () => "process.exit" };
   let exited = false;
 
+  const wellFormed = (_, value) => (typeof value === "string" ? value.toWellFormed() : value);
+
   // The host function takes and gives text, and says in words what went wrong.
   function ask(operation, value) {
-    const answer = JSON.parse(host(operation, JSON.stringify(value).toWellFormed()));
+    const answer = JSON.parse(host(operation, JSON.stringify(value ?? null, wellFormed)));
     if (answer.error === undefined) return answer.value;
     const kinds = { SyntaxError, TypeError, RangeError };
     const error = new (kinds[answer.error.name] ?? Error)(answer.error.message);
@@ -278,9 +280,11 @@
 
   // ---- what is not here says so
 
-  const absent = (name, instead) => () => {
-    throw new Error(`${name} is not available: ${instead}`);
-  };
+  // Functions, not arrows: some are called with new.
+  const absent = (name, instead) =>
+    function () {
+      throw new Error(`${name} is not available: ${instead}`);
+    };
   const noTimers = "there are no timers, work runs to its end";
   const noNetwork = "there is no network";
   const files = "files are read and written with workspace from '@tauritavern/runtime'";

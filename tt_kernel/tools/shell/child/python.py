@@ -19,7 +19,7 @@ WORKERS = 4
 """Most scripts at once (in a pipeline); a further one waits."""
 
 _MODULES = "sys os re json math datetime time random pathlib asyncio collections itertools functools dataclasses typing decimal hashlib base64 copy csv bisect"
-_IGNORED = re.compile(r"-(?:[uBEsSIOqRdPx]+|[WX].+)$")
+_IGNORED = re.compile(r"-(?:[uBEsSIOqRdPx]+|[WX].*)$")
 
 
 @dataclass(frozen=True)
@@ -155,6 +155,9 @@ async def _feed(code: str, script: _Script, cwd: str, call: Call, pump: Pump, sy
         except Closed:
             return
 
+    given: dict[str, Any] = {ARGV: script.argv, STDIN: MontyFileHandle("/dev/stdin", "r")}
+    if not script.name.startswith("<"):
+        given["__file__"] = posixpath.normpath(posixpath.join(cwd, script.name))
     chance = call.random("python", script.code, *script.argv)
     pool = await _pool.get()
     async with pool.checkout(
@@ -175,7 +178,7 @@ async def _feed(code: str, script: _Script, cwd: str, call: Call, pump: Pump, sy
         feed = asyncio.ensure_future(
             session.feed_run(
                 code,
-                inputs={ARGV: script.argv, STDIN: MontyFileHandle("/dev/stdin", "r")},
+                inputs=given,
                 external_lookup=_functions(pump, system, exits),
                 print_callback=show,
                 os=system,

@@ -71,7 +71,7 @@ async def jq(context: Any, call: Call) -> int:
     arguments = list(context.argv)
     at = _program(arguments, _JQ_TAKES)
     if at is not None and not re.match(r"\s*(?:import|include)\b", arguments[at]):
-        arguments[at] = f"def now: {call.epoch!r}; {arguments[at]}"
+        arguments[at] = f"def now: {call.epoch:.15g}; {arguments[at]}"
     return await _native(context, call, "jq", arguments, stdin=True)
 
 

@@ -1,0 +1,26 @@
+"""Where this process is: a notebook says so when the extension is loaded, so that `tt_kernel.run` in its cells is its own run.
+
+Light: the extension imports it before any session exists.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tt_kernel.session.core import Session
+
+
+@dataclass
+class Here:
+    """`session` gives the notebook's session; `cell` the cell that runs now and its execution, None where cells have no names."""
+
+    session: Callable[[], "Session"] | None = None
+    cell: Callable[[], tuple[str | None, str | None]] | None = None
+
+
+@cache
+def here() -> Here:
+    """The one of this process."""
+    return Here()
