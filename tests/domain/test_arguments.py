@@ -16,7 +16,9 @@ json_values = st.recursive(
 objects = st.dictionaries(st.text(), json_values, max_size=4)
 
 
-@pytest.mark.parametrize("wire", [None, "", "null", "{}", " ", "\n\t ", {}, '"{}"', '"null"', '""', '" "', '"\\"{}\\""'])
+@pytest.mark.parametrize(
+    "wire", [None, "", "null", "{}", " ", "\n\t ", {}, '"{}"', '"null"', '""', '" "', '"\\"{}\\""']
+)
 def test_no_arguments_in_every_spelling(wire):
     assert ToolArguments.decode(wire) == ToolArguments(value={})
 
@@ -34,7 +36,20 @@ def test_an_object_survives_any_number_of_string_encodings(value, layers):
 
 
 @pytest.mark.parametrize(
-    "wire", ['{"a":', "[1,2]", "not json", '{"a":1}{"b":2}', "3", "true", "NaN", '{"a": NaN}', '"text"', "Infinity", "[" * 100_000]
+    "wire",
+    [
+        '{"a":',
+        "[1,2]",
+        "not json",
+        '{"a":1}{"b":2}',
+        "3",
+        "true",
+        "NaN",
+        '{"a": NaN}',
+        '"text"',
+        "Infinity",
+        "[" * 100_000,
+    ],
 )
 def test_anything_else_is_kept_verbatim(wire):
     arguments = ToolArguments.decode(wire)

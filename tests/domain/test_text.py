@@ -7,7 +7,17 @@ from tt_kernel.domain.text import count_chars, count_words
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("", 0), ("one two", 2), ("a1-b2", 2), ("你好世界", 4), ("かな", 2), ("한글", 2), ("GPT模型 v2", 4), ("  ...  ", 0), ("naïve café", 2)],
+    [
+        ("", 0),
+        ("one two", 2),
+        ("a1-b2", 2),
+        ("你好世界", 4),
+        ("かな", 2),
+        ("한글", 2),
+        ("GPT模型 v2", 4),
+        ("  ...  ", 0),
+        ("naïve café", 2),
+    ],
 )
 def test_words(text, words):
     assert count_words(text) == words

@@ -87,15 +87,16 @@ def test_run_all_twice_in_one_kernel_replays(folder):
     assert len(runs(folder)) == 1
 
 
+SPACE = " "  # an editor would take it off the end of a line
 HARD = r"""braces {x} {{y}} and $HOME $x ?what !ls %magic
 \frac{1}{2} $$E=mc^2$$ 'apostrophe' "quotes" \n not a newline
 ```ts
 function f<T extends {a: string}>(x: T): `${string}` { return `${x.a}` as any; } // 100% @decorator
 ```
- leading space, trailing space 
+ leading space, trailing space{SPACE}
 你好 мир 🎲 café́ — “curly”
 # NOT A COMMENT
-	tab"""
+	tab""".replace("{SPACE}", SPACE)
 
 
 def test_a_hard_prompt_arrives_unchanged(folder):
@@ -113,7 +114,11 @@ def test_an_interrupt_comes_through_within_a_second_and_the_conversation_goes_on
         seen = []
 
         def stop(message):
-            if message["msg_type"] == "update_display_data" and not seen and "word" in json.dumps(message["content"]["data"]):
+            if (
+                message["msg_type"] == "update_display_data"
+                and not seen
+                and "word" in json.dumps(message["content"]["data"])
+            ):
                 seen.append(time.monotonic())
                 k.interrupt()
 
@@ -130,7 +135,9 @@ def test_an_interrupt_comes_through_within_a_second_and_the_conversation_goes_on
 def test_an_interrupt_reaches_a_blocking_tool(folder):
     """Field report 36: a tool that does time.sleep(60)."""
     with kernel(folder) as k:
-        k.run("import time, tt_kernel\n@tt_kernel.tool\ndef nap() -> str:\n    'Sleep.'\n    time.sleep(60)\n    return 'ok'")
+        k.run(
+            "import time, tt_kernel\n@tt_kernel.tool\ndef nap() -> str:\n    'Sleep.'\n    time.sleep(60)\n    return 'ok'"
+        )
         request = k.send("%%agent\nbe sleepy", cell="c1")
         time.sleep(1.5)
         start = time.monotonic()
@@ -184,7 +191,9 @@ def test_a_failed_run_is_one_plain_error_after_its_view(folder):
 
 @pytest.mark.parametrize("code", ["%%agent\nbroken", "%agent broken"])
 def test_a_failed_run_makes_nbclient_fail(folder, code):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("%load_ext tt_kernel"), nbformat.v4.new_code_cell(code)])
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell("%load_ext tt_kernel"), nbformat.v4.new_code_cell(code)]
+    )
     with pytest.raises(CellExecutionError, match="RunFailed"):
         NotebookClient(notebook, kernel_name="python3", resources={"metadata": {"path": str(folder)}}).execute()
     assert RUN_MIME in notebook.cells[1].outputs[0]["data"]
@@ -202,9 +211,15 @@ def test_usage_errors_are_one_line_and_do_not_hang_the_kernel(folder):
 def test_sync_paths_work_too(folder):
     with kernel(folder) as k:
         assert k.run("%%time\n%%agent\nhello", cell="c1").reply["status"] == "ok"
-        timed = k.run("r = get_ipython().run_cell_magic('agent', '-o answer', 'hello there')\nprint(r.text, answer.text)", cell="c2")
+        timed = k.run(
+            "r = get_ipython().run_cell_magic('agent', '-o answer', 'hello there')\nprint(r.text, answer.text)",
+            cell="c2",
+        )
         assert timed.text.split() == ["Echo.", "Echo."]
-        loop = k.run("texts = []\nfor n in range(2):\n    %agent -o one hello @{n}\n    texts.append(one.text)\nprint(texts)", cell="c3")
+        loop = k.run(
+            "texts = []\nfor n in range(2):\n    %agent -o one hello @{n}\n    texts.append(one.text)\nprint(texts)",
+            cell="c3",
+        )
         assert loop.text.strip() == "['Echo.', 'Echo.']"
 
 
@@ -257,7 +272,9 @@ def test_a_front_end_that_goes_away_loses_nothing(folder):
 
 def test_loading_prints_nothing_and_imports_nothing_heavy(folder):
     with kernel(folder) as k:
-        out = k.run("import sys\nprint([m for m in ('openai', 'anthropic', 'mcp', 'anywidget', 'pandas', 'bashkit') if m in sys.modules])")
+        out = k.run(
+            "import sys\nprint([m for m in ('openai', 'anthropic', 'mcp', 'anywidget', 'pandas', 'bashkit') if m in sys.modules])"
+        )
         assert out.text.strip() == "[]"
 
 

@@ -4,7 +4,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tt_kernel.domain.errors import StorageFault
@@ -364,7 +364,6 @@ def _entries():
     )
 
 
-@settings(max_examples=200)
 @given(
     st.lists(_entries(), max_size=8),
     st.lists(st.text(st.sampled_from("ab 龙xy"), max_size=8), min_size=1, max_size=4),

@@ -7,7 +7,9 @@ from tt_kernel.runtime.guidance import Guidance
 
 
 @pytest.mark.parametrize(
-    "texts", [["x" * 16_001], ["x"] * 9, ["x" * 16_000] * 5, [" "]], ids=["one too long", "nine", "too long together", "blank"]
+    "texts",
+    [["x" * 16_001], ["x"] * 9, ["x" * 16_000] * 5, [" "]],
+    ids=["one too long", "nine", "too long together", "blank"],
 )
 def test_limits(texts):
     guidance = Guidance()

@@ -71,7 +71,14 @@ def test_a_run_of_two_turns():
     drawn.apply(RunEnded(type="run_completed", text="Done."))
     drawn.finish("aaaaaaaa", "nb.agent/runs/aaaaaaaa")
     view = drawn.view()
-    assert (view.id, view.status, view.text, view.turns, view.call_count, view.tokens) == ("aaaaaaaa", "done", "Done.", 2, 1, 6)
+    assert (view.id, view.status, view.text, view.turns, view.call_count, view.tokens) == (
+        "aaaaaaaa",
+        "done",
+        "Done.",
+        2,
+        1,
+        6,
+    )
     assert [(n.after, n.text) for n in view.notes] == [(0, "Let me see.")]
     assert (view.calls[0].state, view.calls[0].group) == ("done", "dice")
     assert list(view.calls[0].arguments) == ["a", "b"]
@@ -104,7 +111,11 @@ def test_a_stopped_reply_keeps_its_text():
 
 def test_a_commit_is_the_answer():
     drawn = projection()
-    drawn.apply(FileWritten(type="workspace_file_written", call_id=CallId("c"), path="output/main.md", chars=1, words=1, sha256="0"))
+    drawn.apply(
+        FileWritten(
+            type="workspace_file_written", call_id=CallId("c"), path="output/main.md", chars=1, words=1, sha256="0"
+        )
+    )
     drawn.apply(CommitCompleted(call_id=CallId("c"), path="output/main.md", number=1, text="# Hi"))
     assert (drawn.view().text, drawn.view().files) == ("# Hi", ("output/main.md",))
 
@@ -114,7 +125,11 @@ def test_an_error_shows_its_code_and_a_drift_goes_to_the_metadata():
     executed(drawn, 1, content="No such file.", is_error=True, error_code="workspace.file_not_found")
     drawn.apply(CallDrifted(call_id=CallId("c1"), tool_id=builtin("t.x"), difference="at line 1"))
     view = drawn.view()
-    assert (view.calls[0].state, view.calls[0].error_code, view.calls[0].summary) == ("error", "workspace.file_not_found", "No such file.")
+    assert (view.calls[0].state, view.calls[0].error_code, view.calls[0].summary) == (
+        "error",
+        "workspace.file_not_found",
+        "No such file.",
+    )
     assert "drift" not in view.model_dump_json()
     assert drawn.meta().drift == ("builtin:t.x at line 1",)
 
@@ -141,7 +156,9 @@ def test_the_view_stays_within_its_bytes(content):
 
 
 def test_many_images_stay_within_the_bytes():
-    drawn = RunProjection("f", lambda file, folder: ImageView(path=file.path, mime_type="image/png", data="A" * 130_000))
+    drawn = RunProjection(
+        "f", lambda file, folder: ImageView(path=file.path, mime_type="image/png", data="A" * 130_000)
+    )
     image = StoredFile(path="tool-results/x.png", mime_type="image/png", sha256="0", size=1)
     for number in range(10):
         executed(drawn, number, images=(image,))

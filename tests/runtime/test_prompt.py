@@ -12,7 +12,10 @@ PROFILE = Profile(id="p", display_name="P")
 
 def snapshot(*natives, completion="reply"):
     bindings = tuple(
-        Binding(name=n.replace(".", "_"), spec=ToolSpec(id=builtin(n), description="d", input_schema={}, group=n.split(".")[0], effect="none"))
+        Binding(
+            name=n.replace(".", "_"),
+            spec=ToolSpec(id=builtin(n), description="d", input_schema={}, group=n.split(".")[0], effect="none"),
+        )
         for n in natives
     )
     return Snapshot(completion=completion, bindings=bindings)
@@ -41,7 +44,9 @@ def test_without_tools_no_tools_are_mentioned():
 
 
 def test_roots_are_listed_when_files_can_be_seen():
-    profile = PROFILE.model_copy(update={"workspace": WorkspacePolicy(visible_roots=("output", "plan"), writable_roots=("plan",))})
+    profile = PROFILE.model_copy(
+        update={"workspace": WorkspacePolicy(visible_roots=("output", "plan"), writable_roots=("plan",))}
+    )
     text = system_prompt(profile, snapshot("workspace.list_files"))
     assert "Folders you can see: output/, plan/. Folders you can write to: plan/." in text
     assert "Folders" not in system_prompt(profile, snapshot("dice.roll"))

@@ -71,14 +71,18 @@ def test_the_state_can_be_chosen(tmp_path):
 
 
 def test_two_runs_from_one_state_are_a_conflict_that_is_told(tmp_path):
-    session = make_session(tmp_path, SCRIPT + """
+    session = make_session(
+        tmp_path,
+        SCRIPT
+        + """
   - when: two
     turns:
       - call: workspace_write_file
         with: {path: persist/other.md, content: "two"}
       - call: meanwhile
       - say: ok
-""")
+""",
+    )
 
     async def meanwhile() -> str:
         """Somebody else publishes."""

@@ -67,7 +67,7 @@ def test_repeats_have_their_own_recordings(tmp_path):
 
 def test_the_same_cell_again_replays(tmp_path):
     session = make_session(tmp_path, SCRIPT)
-    one, _ = drive(session, "go", cell="c1", execution="1", **OPTIONS)
+    drive(session, "go", cell="c1", execution="1", **OPTIONS)
     two, _ = drive(session, "go", cell="c1", execution="2", **OPTIONS)
     assert two.replayed
     other, _ = drive(session, "go", cell="c2", execution="3", **OPTIONS)

@@ -78,7 +78,10 @@ def test_a_stopped_run_goes_on_in_its_own_folder(tmp_path):
 def test_what_was_read_before_is_still_known(tmp_path):
     """The read state comes from the checkpoint: a write to a file that was written before the stop is not refused."""
     run, _ = stopped(tmp_path)
-    script = MENDED.replace("{call: workspace_finish, with: {}}", "{call: workspace_write_file, with: {path: output/main.md, content: better}}, {call: workspace_finish, with: {}}")
+    script = MENDED.replace(
+        "{call: workspace_finish, with: {}}",
+        "{call: workspace_write_file, with: {path: output/main.md, content: better}}, {call: workspace_finish, with: {}}",
+    )
     more, _ = resume(make_session(tmp_path, script), run.id)
     assert more.tool_calls[2].result.error_code is None
 
@@ -111,6 +114,7 @@ def test_a_run_that_goes_on_cannot_be_resumed(tmp_path):
         async for event in stream:
             if event.type == "live_text":
                 return refused(session, stream.view().id).code
+        return None
 
     future, cancel = submit(during())
     assert session.foreground.wait(future, cancel) == "agent.resume_run_active"
@@ -144,7 +148,7 @@ def test_without_a_journal_there_is_nothing_to_go_on_from(tmp_path):
 
 
 def test_an_unknown_run(tmp_path):
-    run, _ = stopped(tmp_path)
+    stopped(tmp_path)
     with pytest.raises(NotFound):
         make_session(tmp_path).prepare_resume("abcdef01")
 

@@ -5,7 +5,6 @@ import pytest
 from tt_kernel.domain.errors import NotFound, StorageFault
 from tt_kernel.store.persist import PersistShelf, listing
 
-
 NOW = "2999-01-01T00:00:00Z"
 
 

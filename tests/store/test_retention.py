@@ -47,7 +47,11 @@ def test_the_range_is_0_to_10000(number):
 def test_a_plan_changes_nothing_and_then_does_what_it_says(folder):
     records = make(folder, *(record(f"0000000{n}") for n in range(4)))
     plan = plan_prune(folder, records, Retention(keep_runs=3, keep_full=1))
-    assert [(s.run, s.action) for s in plan.steps] == [("00000003", "delete"), ("00000001", "slim"), ("00000002", "slim")]
+    assert [(s.run, s.action) for s in plan.steps] == [
+        ("00000003", "delete"),
+        ("00000001", "slim"),
+        ("00000002", "slim"),
+    ]
     assert plan.size == 4 * 5 + 2 + 2 * 15
     assert folder.run("00000003").root.exists()
     outcome = carry_out(folder, plan)

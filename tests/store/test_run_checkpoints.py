@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tt_kernel.domain.errors import NotFound
-from tt_kernel.store.run_checkpoints import CheckpointState, Progress, RunCheckpoints
 from tt_kernel.store.layout import RunLayout
+from tt_kernel.store.run_checkpoints import CheckpointState, Progress, RunCheckpoints
 
 
 @pytest.fixture
@@ -19,7 +19,11 @@ def layout(tmp_path):
 
 def take(layout, seq=1, reason="commit"):
     return RunCheckpoints(layout).take(
-        run="aaaaaaaa", terminal_seq=seq, reason=reason, state=CheckpointState(foreground=True), progress=Progress(turn=1, step="tools")
+        run="aaaaaaaa",
+        terminal_seq=seq,
+        reason=reason,
+        state=CheckpointState(foreground=True),
+        progress=Progress(turn=1, step="tools"),
     )
 
 

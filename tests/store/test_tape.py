@@ -21,7 +21,12 @@ START = [SystemMessage(text="be brief"), UserMessage(text="hello")]
 
 
 def asked(**changes):
-    parts = {"model": "m:x", "identity": None, "sampling": Sampling(), "tools": (ToolOffer(name="t", description="d", input_schema={}),)}
+    parts = {
+        "model": "m:x",
+        "identity": None,
+        "sampling": Sampling(),
+        "tools": (ToolOffer(name="t", description="d", input_schema={}),),
+    }
     return Asked(**(parts | changes))
 
 

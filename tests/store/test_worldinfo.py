@@ -6,7 +6,7 @@ import struct
 import zlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tt_kernel.domain.canonical import canonical_json
@@ -168,7 +168,6 @@ _CARD_FIELDS = [
 ]
 
 
-@settings(max_examples=300)
 @given(
     st.dictionaries(st.text(max_size=4), st.dictionaries(st.sampled_from(_FIELDS) | st.text(max_size=6), _JSON)),
     st.text(),
@@ -185,7 +184,6 @@ def test_any_entry_is_read_and_its_members_survive(entries, name):
         )
 
 
-@settings(max_examples=300)
 @given(st.lists(st.dictionaries(st.sampled_from(_CARD_FIELDS) | st.sampled_from(_FIELDS), _JSON), max_size=4))
 def test_any_card_entry_is_read(entries):
     book = read_book({"entries": entries}, "w", "chat", "w")
@@ -364,7 +362,6 @@ def test_a_missing_file_is_a_storage_fault(shelf, tmp_path):
         shelf.import_file(tmp_path / "none.json")
 
 
-@settings(max_examples=200)
 @given(st.binary(max_size=60), st.booleans())
 def test_any_bytes_are_refused_or_imported(tmp_path_factory, data, as_png):
     folder = tmp_path_factory.mktemp("x")

@@ -1,7 +1,8 @@
 """The initial messages of an invocation: spec tauritavern §17.3, §17.4.
 
 The default system prompt is generated from the bound tools only: a line appears only if its tool is bound, and names tools by
-their call names. Nothing volatile enters it.
+their call names. Nothing volatile enters it. The directories (of skills, of agents that can be called) stand at the end of the
+system prompt, be it the default one or the profile's own.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,9 @@ from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.specs import Snapshot
 
 _GUIDANCE: tuple[tuple[str, str], ...] = (
+    ("chat.search", "{name}: find a message of the notebook, then read only those you need."),
+    ("chat.read_messages", "{name}: read messages by their indexes, which begin with 0."),
+    ("worldinfo.read_activated", "{name}: read the background knowledge that is active in this run."),
     ("workspace.list_files", "{name}: see what files there are. An empty listing is normal in a new run."),
     ("workspace.search_files", "{name}: find the place first, then read only the range you need."),
     (
@@ -23,9 +27,15 @@ _GUIDANCE: tuple[tuple[str, str], ...] = (
     ("workspace.write_file", "{name}: create a file, append to it, or rewrite one you have read."),
     ("workspace.shell", "{name}: Bash with jq, Python and JavaScript in a sandbox; files stay, variables do not."),
     ("dice.roll", "{name}: only where dice or chance are asked for."),
+    ("agent.delegate", "{name}: give a part of the work to another agent, if that helps. It works while you go on."),
+    ("agent.await", "{name}: wait for agents that work for you, or see how far they are."),
+    ("agent.handoff", "{name}: give the whole task to another agent. It must be your last call."),
     ("workspace.commit", "{name}: publish a file of the workspace as the answer ({body} by default)."),
     ("workspace.finish", "{name}: end the run. It must be the last call of its turn."),
+    ("task.return", "{name}: give your result to the agent that asked. It must be your last call."),
 )
+
+_WRITERS = ("workspace.write_file", "workspace.apply_patch", "workspace.shell")
 
 
 def initial_messages(
@@ -34,21 +44,35 @@ def initial_messages(
     prompt: str,
     attachments: tuple[StoredFile, ...] = (),
     history: Sequence[Message] = (),
+    directories: Sequence[str] = (),
 ) -> list[Message]:
     """System prompt, the conversation that is continued (without its own system prompt), the prompt."""
     earlier = [message for message in history if not isinstance(message, SystemMessage)]
-    system = SystemMessage(text=system_prompt(profile, snapshot))
+    system = SystemMessage(text=system_prompt(profile, snapshot, directories))
     return [system, *earlier, UserMessage(text=prompt, images=attachments)]
 
 
-def system_prompt(profile: Profile, snapshot: Snapshot) -> str:
-    """The profile's instruction, or the default text for the tools that are bound."""
+def system_prompt(profile: Profile, snapshot: Snapshot, directories: Sequence[str] = ()) -> str:
+    """The profile's instruction, or the default text for the tools that are bound; then the directories.
+
+    Args:
+        profile: The agent.
+        snapshot: Its tools.
+        directories: Texts to append, in order: the skills, then the agents that can be called. Empty ones are left out.
+    """
     own = profile.instructions.agent_system_prompt
-    return own if own is not None else default_system_prompt(profile, snapshot)
+    text = own if own is not None else default_system_prompt(profile, snapshot)
+    return "\n\n".join([text, *(directory for directory in directories if directory)])
 
 
 def default_system_prompt(profile: Profile, snapshot: Snapshot) -> str:
-    parts = [_opening(snapshot), _tool_lines(profile, snapshot), _roots(profile, snapshot), _ending(profile, snapshot)]
+    parts = [
+        _opening(snapshot),
+        _tool_lines(profile, snapshot),
+        _roots(profile, snapshot),
+        _memory(profile, snapshot),
+        _ending(profile, snapshot),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -56,6 +80,8 @@ def _opening(snapshot: Snapshot) -> str:
     if not snapshot.bindings:
         return "You answer a request from a cell of a Jupyter notebook."
     names = ", ".join(binding.name for binding in snapshot.bindings)
+    if snapshot.completion == "return":
+        return f"You are an agent that works on a task for another agent, with these tools: {names}."
     return (
         "You are an agent that works on a request from a cell of a Jupyter notebook, with these tools: "
         f"{names}. Tool results are working material: the user sees your answer, not them."
@@ -76,13 +102,51 @@ def _roots(profile: Profile, snapshot: Snapshot) -> str:
         return ""
     visible = ", ".join(f"{root}/" for root in profile.workspace.visible_roots)
     writable = ", ".join(f"{root}/" for root in profile.workspace.writable_roots) or "none"
-    return f"Folders you can see: {visible}. Folders you can write to: {writable}."
+    text = f"Folders you can see: {visible}. Folders you can write to: {writable}."
+    if snapshot.completion == "return":
+        return f"{text} The agent that asked sees the same files under the same names."
+    return text
+
+
+def _memory(profile: Profile, snapshot: Snapshot) -> str:
+    """What belongs into the folder that outlives the run, where it can be written."""
+    workspace = profile.workspace
+    writes = any(snapshot.call_name(builtin(writer)) for writer in _WRITERS)
+    if not writes or "persist" not in workspace.visible_roots or "persist" not in workspace.writable_roots:
+        return ""
+    return (
+        "persist/ outlives the run. Keep there what later runs need: facts, open threads, relations, preferences of style; "
+        "not the conversation, final answers, tool results or passing thoughts."
+    )
 
 
 def _ending(profile: Profile, snapshot: Snapshot) -> str:
+    if snapshot.completion == "return":
+        return _returning(snapshot)
+    if snapshot.completion == "reply" or snapshot.call_name(builtin("workspace.finish")) is None:
+        return "When you are done, answer the user in plain text; that ends the run."
+    return _finishing(profile, snapshot)
+
+
+def _returning(snapshot: Snapshot) -> str:
+    name = snapshot.call_name(builtin("task.return"))
+    return f"Every message must call a tool; plain text reaches nobody. To end: call {name} with your result."
+
+
+def _finishing(profile: Profile, snapshot: Snapshot) -> str:
     finish = snapshot.call_name(builtin("workspace.finish"))
     commit = snapshot.call_name(builtin("workspace.commit"))
-    if snapshot.completion == "reply" or finish is None:
-        return "When you are done, answer the user in plain text; that ends the run."
-    first = f"publish the answer with {commit}, then " if commit and profile.run.presentation == "foreground" else ""
-    return f"Every message must call a tool; plain text does not reach the user. To end: {first}call {finish}."
+    handoff = snapshot.call_name(builtin("agent.handoff"))
+    publishes = commit is not None and profile.run.presentation == "foreground"
+    first = f"publish the answer with {commit}, then " if publishes else ""
+    instead = f" Or give the task away with {handoff}, and call nothing after it." if handoff else ""
+    rule = f"Every message must call a tool; plain text does not reach the user. To end: {first}call {finish}.{instead}"
+    write = snapshot.call_name(builtin("workspace.write_file"))
+    if not publishes or write is None:
+        return rule
+    body = profile.message_body.path
+    return (
+        f"{rule}\n{body} is yours to write; there is nothing to read in it before your first {commit}.\n"
+        f"For example: {write} {body}, {commit}, {finish}. "
+        f"A long answer may grow: {write}, {commit}, {write} with more, {commit} again, {finish}."
+    )

@@ -154,26 +154,31 @@ class _World:
 
     def _will_be_empty(self, root: str, folder: tuple[str, ...]) -> bool:
         with suppress(ToolError, OSError):
-            disk = Path(self.workspace.entry_path(Place(root_named(self.workspace, root), folder)))
-            kept = (self._set.get((root, (*folder, entry.name))) for entry in disk.iterdir())
-            return all(condition is not None and condition.kind == "absent" for condition in kept)
+            disk = self._disk(root, folder)
+            names = [entry.name for entry in disk.iterdir()] if disk else []
+            left = (self._set.get((root, (*folder, name))) for name in names)
+            return all(condition is not None and condition.kind == "absent" for condition in left)
         return False
 
     def condition(self, root: str, parts: tuple[str, ...]) -> Condition:
         if (root, parts) in self._set:
             return self._set[root, parts]
-        for above in _folders_above(parts):
-            restored = self._set.get((root, above))
-            if restored is not None and restored.kind == "directory" and restored.kept:
-                moved = self.folder / restored.kept
-                # Put back by an earlier rewind: then it is in its place.
-                return look(moved.joinpath(*parts[len(above) :])) if moved.exists() else self._real(root, parts)
-            if restored is not None and restored.kind != "directory":
-                return ABSENT
-        return self._real(root, parts)
+        disk = self._disk(root, parts)
+        return look(disk) if disk else ABSENT
 
-    def _real(self, root: str, parts: tuple[str, ...]) -> Condition:
-        return look(Path(self.workspace.entry_path(Place(root_named(self.workspace, root), parts))))
+    def _disk(self, root: str, parts: tuple[str, ...]) -> Path | None:
+        """Where on the disk the entry is now; None when nothing will be there, because of what is planned above it."""
+        for above in (parts, *_folders_above(parts)):
+            planned = self._set.get((root, above))
+            if planned is None:
+                continue
+            if planned.kind != "directory":
+                return None
+            moved = self.folder / (planned.kept or "")
+            if planned.kept and moved.exists():
+                return moved.joinpath(*parts[len(above) :])
+            break  # put back by an earlier rewind: it is in its place
+        return Path(self.workspace.entry_path(Place(root_named(self.workspace, root), parts)))
 
 
 def _folders_above(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -86,7 +86,8 @@ def end_all(find: Callable[[], set[psutil.Process]], *, grace: float, limit: flo
     """
     stop_at = time.monotonic() + limit
     victims = {process for process in find() if alive(process)}
-    for process in victims:
+    # Parents first: a shell that dies before its child cannot write "Terminated" into the output.
+    for process in sorted(victims, key=lambda process: (process.create_time(), process.pid)):
         with contextlib.suppress(psutil.Error, OSError):
             process.terminate()
     _wait(victims, min(stop_at, time.monotonic() + grace))
