@@ -68,6 +68,11 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
+def _jupyter_labextension_paths() -> list[dict[str, str]]:
+    """Where the built front end is, for `jupyter labextension develop`."""
+    return [{"src": "labextension", "dest": "tt-kernel"}]
+
+
 def load_ipython_extension(ipython: Any) -> None:
     """`%load_ext tt_kernel`: registers `%%agent` and `%agent`. Prints nothing, touches no network."""
     import_module("tt_kernel.ipython.extension").load_ipython_extension(ipython)

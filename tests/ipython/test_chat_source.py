@@ -12,7 +12,8 @@ from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.views import RUN_MIME
 from tt_kernel.ipython.cell_log import CellLog, Executed
 from tt_kernel.ipython.chat_source import ChatSource, SavedNotebook, cells_above
-from tt_kernel.runtime.chat import Answer, Cell, CellOutputs, chat_messages
+from tt_kernel.runtime.cells import Answer, Cell, CellOutputs
+from tt_kernel.runtime.chat import chat_messages
 
 
 def saved(*sources, ids=True):

@@ -30,7 +30,7 @@ STATUS = [
     (400, "model.invalid_request", False),
     (401, "model.authentication", False),
     (403, "model.authentication", False),
-    (404, "model.invalid_request", False),
+    (404, "model.not_found", False),
     (408, "model.upstream_unavailable", True),
     (413, "model.invalid_request", False),
     (422, "model.invalid_request", False),

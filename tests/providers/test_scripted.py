@@ -162,7 +162,7 @@ async def test_several_calls_and_malformed_arguments(scripted):
     [
         ("{say: a, fail: 400}", "model.invalid_request", False),
         ("{say: a, fail: 401}", "model.authentication", False),
-        ("{say: a, fail: 404}", "model.invalid_request", False),
+        ("{say: a, fail: 404}", "model.not_found", False),
         ("{say: a, fail: 408}", "model.timeout", True),
         ("{say: a, fail: 429}", "model.rate_limited", True),
         ("{say: a, fail: 500}", "model.upstream_unavailable", True),

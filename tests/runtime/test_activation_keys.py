@@ -9,14 +9,18 @@ from hypothesis import strategies as st
 from tt_kernel.domain.worldinfo import CharacterFilter, WorldInfoSettings
 from tt_kernel.runtime.activation import Scene, activate
 from tt_kernel.runtime.activation.js_regex import JsRegexes, regex_key
-from tt_kernel.runtime.activation.keys import KeyMatcher, Text
+from tt_kernel.runtime.activation.keys import KeyMatcher, Part, Text
 
 from ..fakes.lore import CHANCE, active, book, chat, entry  # noqa: TID252  tests are no installed package
 
 
+def text_of(text):
+    return Text((Part.of([text]),))
+
+
 def matches(key, text, settings=None, **options):
     matcher = KeyMatcher(settings or WorldInfoSettings(), lambda key: key)
-    return matcher.matches(key, Text(text), entry(key, **options))
+    return matcher.matches(key, text_of(text), entry(key, **options))
 
 
 @pytest.mark.parametrize(
@@ -84,8 +88,9 @@ def test_an_entry_overrides_the_scan_for_case(options, settings, found):
         ("/drag(on|oon)s?/", "two dragoons", True),
         ("/dragon/", "Dragon", False),
         ("/dragon/i", "Dragon", True),
-        ("/^a.b$/s", "a\nb", True),
+        ("/a.b$/s", "a\nb", True),
         ("/^b/m", "a\nb", True),
+        ("/^\\x01a/", "a", True),
         ("/\\p{Script=Han}{2}/u", "漢字", True),
         ("/кот/i", "КОТ", True),
         ("/\\bкот\\b/", "кот", False),  # JavaScript's \b knows ASCII letters only
@@ -97,7 +102,7 @@ def test_an_entry_overrides_the_scan_for_case(options, settings, found):
         ("/a/b/", "see /a/b/ there", True),
         ("/[/", "it says /[/ here", True),  # no expression: plain text
         ("/x/q", "value /x/q", True),  # no flag of JavaScript
-        ("/\\x01\\S/", "x", False),
+        ("/\\x01\\S/", "x", True),  # a message begins there
     ],
 )
 def test_keys_between_slashes_are_javascript_expressions(key, text, found):
@@ -111,12 +116,12 @@ def test_a_message_begins_where_an_expression_can_see_it():
     assert active(lore, "oh hello", "well", "so", settings=settings) == []
 
 
-@pytest.mark.parametrize("key", ["/(a+)+$/", "/^(a|a)*$/", "/(.*)*\\1z/", "/x*x*x*x*x*x*x*y/"])
+@pytest.mark.parametrize("key", ["/(a+)+$/", "/(a|a)*c/", "/(.*)*\\1z/", "/x*x*x*x*x*x*x*y/"])
 def test_an_expression_that_takes_too_long_matches_nothing_and_is_told(key):
     began = time.perf_counter()
     regexes = JsRegexes()
     matcher = KeyMatcher(WorldInfoSettings(), lambda key: key, regexes)
-    text = Text("a" * 60 + "b" + "x" * 3000)
+    text = text_of("a" * 60 + "b" + "x" * 3000)
     assert matcher.matches(key, text, entry(key)) is False
     assert matcher.matches(key, text, entry(key)) is False
     assert list(regexes.slow) == [key]
@@ -129,7 +134,7 @@ def test_a_book_full_of_slow_expressions_is_given_up_on():
     keys = [f"/(a+)+{n}$/" for n in range(40)]
     began = time.perf_counter()
     matcher = KeyMatcher(WorldInfoSettings(), lambda key: key, regexes)
-    assert not any(matcher.matches(key, Text("a" * 60), entry(key)) for key in keys)
+    assert not any(matcher.matches(key, text_of("a" * 60), entry(key)) for key in keys)
     assert len(regexes.slow) <= 10
     assert time.perf_counter() - began < 30
 
@@ -139,7 +144,7 @@ def test_the_result_tells_of_a_slow_key():
     assert result.notes == ("The key /(a+)+$/ was stopped after 0.2 s and matches nothing.",)
 
 
-@given(st.text(max_size=40), st.text(max_size=80))
+@given(st.text(st.characters(), max_size=40), st.text(st.characters(), max_size=80))
 def test_any_key_is_tried_on_any_text_without_an_error(key, text):
     assert matches(key, text) in (True, False)
 
@@ -147,7 +152,7 @@ def test_any_key_is_tried_on_any_text_without_an_error(key, text):
 @given(
     st.text(st.sampled_from("ab()[]{}*+?|\\^$./-,:=!<>123uxpP\u20ac\ud800"), max_size=12),
     st.sampled_from(["", "i", "u", "gimsuy", "v"]),
-    st.text(st.sampled_from("ab/1\ud83d\u20ac\0\n"), max_size=12),
+    st.text(st.sampled_from("ab/1\u20ac\0\n"), max_size=12),
 )
 def test_any_expression_is_tried_without_an_error(source, flags, text):
     assert JsRegexes().test(source, flags, text) in (True, False, None)

@@ -7,19 +7,8 @@ from hypothesis import strategies as st
 from tt_kernel.domain.chat import FrozenChat, anchor_of
 from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.views import RUN_MIME
-from tt_kernel.runtime.chat import (
-    MAX_OUTPUT,
-    Answer,
-    Cell,
-    CellOutputs,
-    chat_messages,
-    initial_history,
-    prompt_of,
-    read_cell,
-    thaw_chat,
-    tidy,
-    with_prompt,
-)
+from tt_kernel.runtime.cells import MAX_OUTPUT, Answer, Cell, CellOutputs, prompt_of, read_cell, tidy
+from tt_kernel.runtime.chat import chat_messages, initial_history, thaw_chat, with_prompt
 
 
 def code(source, *outputs, **more):

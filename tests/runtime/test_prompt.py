@@ -66,3 +66,64 @@ def test_the_prompt_is_passed_byte_for_byte_after_the_earlier_conversation():
     assert messages[0].text != "old"
     assert messages[-1].text == prompt
     assert messages[-1].images == (image,)
+
+
+# ---- §17.3: directories; §17.4: the other lines
+
+
+def test_directories_stand_at_the_end_of_default_and_custom_text():
+    custom = PROFILE.model_copy(update={"instructions": Instructions(agent_system_prompt="Only this.")})
+    directories = ["Skills: lore.", "", "Agents: critic."]
+    assert system_prompt(custom, snapshot(), directories) == "Only this.\n\nSkills: lore.\n\nAgents: critic."
+    assert system_prompt(PROFILE, snapshot(), directories).endswith("\n\nSkills: lore.\n\nAgents: critic.")
+    (system, _) = initial_messages(custom, snapshot(), "x", directories=["D"])
+    assert system.text == "Only this.\n\nD"
+
+
+def test_every_tool_with_a_line_of_guidance_has_it_only_when_bound():
+    from tt_kernel.runtime.prompt import _GUIDANCE
+
+    natives = [native for native, _ in _GUIDANCE]
+    whole = system_prompt(PROFILE, snapshot(*natives, completion="finish"))
+    for native in natives:
+        assert f"- {native.replace('.', '_')}: " in whole
+        alone = system_prompt(PROFILE, snapshot(native))
+        assert [line.split(":")[0] for line in alone.splitlines() if line.startswith("- ")] == [
+            f"- {native.replace('.', '_')}"
+        ]
+        assert native not in whole
+    assert "{" not in whole
+
+
+def test_what_persist_is_for_is_told_where_it_can_be_written():
+    told = "persist/ outlives the run"
+    assert told in system_prompt(PROFILE, snapshot("workspace.write_file"))
+    assert told in system_prompt(PROFILE, snapshot("workspace.shell"))
+    assert told not in system_prompt(PROFILE, snapshot("workspace.read_file"))
+    for policy in (
+        WorkspacePolicy(visible_roots=("output", "persist"), writable_roots=("output",)),
+        WorkspacePolicy(visible_roots=("output",), writable_roots=("output",)),
+    ):
+        profile = PROFILE.model_copy(update={"workspace": policy})
+        assert told not in system_prompt(profile, snapshot("workspace.write_file"))
+
+
+def test_how_to_finish_depends_on_presentation_commit_and_handoff():
+    tools = ("workspace.write_file", "workspace.commit", "workspace.finish")
+    text = system_prompt(PROFILE, snapshot(*tools, completion="finish"))
+    assert "nothing to read in it before your first workspace_commit" in text
+    assert "For example: workspace_write_file output/main.md, workspace_commit, workspace_finish." in text
+    background = PROFILE.model_copy(update={"run": RunPolicy(presentation="background")})
+    assert "For example" not in system_prompt(background, snapshot(*tools, completion="finish"))
+    assert "give the task away" not in text
+    assert "Or give the task away with agent_handoff" in system_prompt(
+        PROFILE, snapshot(*tools, "agent.handoff", completion="finish")
+    )
+
+
+def test_a_child_returns_and_knows_whose_files_it_sees():
+    text = system_prompt(PROFILE, snapshot("workspace.read_file", "task.return", completion="return"))
+    assert "works on a task for another agent" in text
+    assert "The agent that asked sees the same files under the same names." in text
+    assert text.endswith("To end: call task_return with your result.")
+    assert "user" not in text

@@ -123,7 +123,7 @@ def test_a_run_that_goes_on_cannot_be_resumed(tmp_path):
 def test_another_notebook_is_refused(tmp_path):
     run, _ = stopped(tmp_path)
     session = make_session(tmp_path, MENDED)
-    session.notebook = tmp_path / "copy.ipynb"
+    session.planner.notebook = "copy.ipynb"
     assert refused(session, run.id).code == "agent.resume_other_notebook"
 
 

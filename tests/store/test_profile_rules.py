@@ -1,4 +1,4 @@
-"""Spec tauritavern §11.2: the validation codes that need no catalog."""
+"""Spec tauritavern §11.2: the validation codes that need nothing but the profile."""
 
 from typing import Any
 
@@ -22,6 +22,12 @@ def without(tool: str) -> dict[str, Any]:
     return FINISH | {"tools": {"allow": allow}}
 
 
+SUBAGENT = {
+    "run": {"directRunnable": False, "presentation": "background", "completion": "finish"},
+    "delegation": {"callable": True, "allowAsSubagent": True},
+}
+
+
 def codes(fields: dict[str, Any]) -> list[str]:
     profile = Profile.model_validate({"id": "x", "displayName": "x"} | fields)
     return [breach.code.removeprefix("agent.profile_") for breach in breaches(profile)]
@@ -32,11 +38,34 @@ def codes(fields: dict[str, Any]) -> list[str]:
     [
         ({"displayName": ""}, "display_name_required"),
         ({"model": {"mode": "connectionRef", "modelId": "m"}}, "model_connection_ref_required"),
-        ({"model": {"mode": "connectionRef", "connectionRef": "c"}}, "model_id_required"),
+        ({"model": {"mode": "connectionRef", "connectionRef": " ", "modelId": "m"}}, "model_connection_ref_required"),
         ({"model": {"connectionRef": "c"}}, "model_current_snapshot_extra_fields"),
         ({"model": {"mode": "requiresConfiguration", "modelId": "m"}}, "model_requires_configuration_extra_fields"),
         ({"run": {"modelRetry": {"maxRetries": 1, "intervalMs": 0}}}, "model_retry_invalid"),
+        ({"preset": {"mode": "ref"}}, "preset_ref_required"),
+        ({"preset": {"mode": "ref", "ref": {"apiId": "gpt", "name": "x"}}}, "preset_api_invalid"),
+        ({"preset": {"mode": "ref", "ref": {"apiId": "openai", "name": " "}}}, "preset_name_required"),
+        ({"preset": {"mode": "none", "reasoningEffort": "low"}}, "preset_reasoning_effort_requires_ref"),
         ({"instructions": {"agentSystemPrompt": " \n"}}, "system_prompt_empty"),
+        ({"delegation": {"allowedCallers": []}}, "delegation_callers_empty"),
+        ({"delegation": {"allowedCallers": ["The Writer"]}}, "id_invalid"),
+        ({"delegation": {"descriptionForAgents": " "}}, "delegation_description_empty"),
+        ({"delegation": {"allowAsSubagent": True}}, "delegation_callable_required"),
+        ({"delegation": {"allowAsHandoffTarget": True}}, "delegation_callable_required"),
+        ({"delegation": {"callable": True}}, "delegation_target_mode_required"),
+        ({"tools": {"allow": ["builtin:agent.delegate"]}}, "agent_delegate_requires_delegation"),
+        ({"tools": {"allow": ["builtin:agent.await"]}}, "agent_delegate_requires_delegation"),
+        ({"tools": {"allow": ["builtin:agent.handoff"]}}, "agent_handoff_requires_handoff"),
+        (
+            {"run": {"directRunnable": False, "presentation": "background"}},
+            "direct_runnable_disabled_requires_delegation_target",
+        ),
+        (SUBAGENT | {"run": {"directRunnable": False}}, "subagent_only_background_required"),
+        ({"skills": {"visible": []}}, "skill_visible_empty"),
+        ({"skills": {"visible": ["Lore"]}}, "skill_name_invalid"),
+        ({"skills": {"deny": ["a b"]}}, "skill_name_invalid"),
+        ({"plan": {"mode": "free"}}, "plan_mode_unsupported"),
+        ({"plan": {"nodes": [{"id": "a", "title": "A"}]}}, "plan_nodes_unsupported"),
         ({"tools": {"allow": ["builtin:task.return"]}}, "task_return_runtime_only"),
         ({"tools": {"toolDescriptions": {"builtin:x": {}}}}, "tool_description_invisible"),
         (
@@ -89,7 +118,16 @@ def test_several_breaches_are_all_told() -> None:
         FINISH,
         {"run": {"completion": "finish"}, "tools": {"allow": ["builtin:*"]}},
         without("commit") | {"run": {"completion": "finish", "presentation": "background"}},
-        {"run": {"completion": "finish", "directRunnable": False}, "tools": {"allow": ["builtin:x"]}},
+        {"tools": {"allow": ["builtin:x"]}} | SUBAGENT,
+        {"delegation": {"callable": True, "allowAsHandoffTarget": True}, "run": {"directRunnable": False}},
+        {"tools": {"allow": ["builtin:*"]}},  # a glob takes what there is, and asks for no right
+        {"tools": {"allow": ["builtin:agent.delegate"], "deny": ["builtin:agent.delegate"]}},
+        {"tools": {"allow": ["builtin:agent.delegate", "builtin:agent.await"]}, "delegation": {"canDelegate": True}},
+        {"delegation": {"allowedCallers": ["*", "writer"]}},
+        {"preset": {"mode": "ref", "ref": {"apiId": "openai", "name": "Long"}, "reasoningEffort": "high"}},
+        {"preset": {"mode": "none"}},
+        {"skills": {"visible": ["lore-1"], "deny": ["*"]}},
+        {"model": {"mode": "connectionRef", "connectionRef": "c"}},
         {"model": {"modelId": "openai:gpt-x"}},
         {"model": {"mode": "requiresConfiguration"}},
         {"model": {"mode": "connectionRef", "connectionRef": "c", "modelId": "m"}},

@@ -141,7 +141,7 @@ def test_hidden_files_and_folders_beside_are_no_profiles(shelf: ProfileShelf, tm
         ({"id": "x" * 129, "displayName": "x"}, "id_too_long", "id is 'xxx"),
         ({"id": "x"}, "display_name_required", "displayName is missing"),
         ({"id": "x", "displayName": " "}, "display_name_required", "displayName is empty"),
-        ({"id": "x", "displayName": "x", "schemaVersion": 4}, "schema_unsupported", "schemaVersion is 4"),
+        ({"id": "x", "displayName": "x", "schemaVersion": 6}, "schema_unsupported", "schemaVersion is 6"),
         ({"id": "x", "displayName": "x", "kind": "other"}, "kind_invalid", "kind is 'other'"),
         (
             {"id": "x", "displayName": "x", "run": {"modelRetry": {"maxRetries": -1}}},
@@ -149,6 +149,11 @@ def test_hidden_files_and_folders_beside_are_no_profiles(shelf: ProfileShelf, tm
             "maxRetries is -1",
         ),
         ({"id": "x", "displayName": "x", "workspace": {"visibleRoots": ["tmp"]}}, "workspace_root_invalid", "'tmp'"),
+        (
+            {"id": "x", "displayName": "x", "tools": {"toolDescriptions": {"builtin:x": {"properties": ["path"]}}}},
+            "tool_properties_invalid",
+            "properties is ['path']",
+        ),
         (
             {"id": "x", "displayName": "x", "tool": {}},
             "contract_invalid",

@@ -404,7 +404,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=150)
 @given(st.dictionaries(PATHS, st.sampled_from([b"1", b"old"]), max_size=5), STEPS)
 def test_a_rewind_brings_back_what_was_there(tmp_path_factory, files, steps):
     project = Project(tmp_path_factory.mktemp("rewind"))

@@ -7,13 +7,13 @@ from pydantic import Field, StringConstraints
 
 from tt_kernel.domain.frozen import Frozen
 
-ConnectionName = Annotated[str, StringConstraints(pattern=re.compile(r"[a-z0-9_-]{1,128}\Z"))]
+ConnectionName = Annotated[str, StringConstraints(pattern=re.compile(r"^[a-z0-9_-]{1,128}\Z"))]
 
 KEYRING = "keyring:"
 """Beginning of a credential's name that means an entry of the operating system's keyring: `keyring:SERVICE/USER`."""
 
 CredentialName = Annotated[
-    str, StringConstraints(pattern=re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]{0,99}|keyring:[^/\s]+/[^\s]+)\Z"))
+    str, StringConstraints(pattern=re.compile(r"^(?:[A-Za-z_][A-Za-z0-9_]{0,99}|keyring:[^/\s]+/[^\s]+)\Z"))
 ]
 """An environment variable, or an entry of the keyring."""
 

@@ -90,6 +90,41 @@ class ModelRetryScheduled(Frozen):
     delay_ms: int
 
 
+class ModelSwitched(Frozen):
+    """Another model answers from here on; `code` and `message` are the fault that made it so (spec liveagent §18)."""
+
+    type: Literal["model_switched"] = "model_switched"
+    invocation_id: InvocationId
+    turn: int
+    from_model: str
+    to_model: str
+    code: str
+    message: str
+
+
+class HistoryCompacted(Frozen):
+    """The conversation became shorter for the model (spec liveagent §19); this journal and `tool-results/` keep the rest.
+
+    `pruned`: the tool results in these messages, counted from 0, were replaced by a mark. `summary`: the `count` messages from
+    `start` on were replaced by one that says `text` and stands for `replies` replies. `failed`: nothing changed, `text` tells why.
+    Tokens are estimates of the whole conversation. `usage` is what the summary cost.
+    """
+
+    type: Literal["history_compacted"] = "history_compacted"
+    invocation_id: InvocationId
+    turn: int
+    method: Literal["pruned", "summary", "failed"]
+    pruned: tuple[int, ...] = ()
+    start: int = 0
+    count: int = 0
+    replies: int = 0
+    text: str = ""
+    level: int = 0
+    tokens_before: int
+    tokens_after: int
+    usage: Usage = Usage()
+
+
 class ModelCompleted(Frozen):
     type: Literal["model_completed"] = "model_completed"
     invocation_id: InvocationId
@@ -171,11 +206,14 @@ class ApprovalRequested(Frozen):
 
 
 class ApprovalDecided(Frozen):
+    """`scope` tells what an answer "allow for this run" covers, as a permission rule would."""
+
     type: Literal["tool_approval_decided"] = "tool_approval_decided"
     call_id: CallId
     decision: str
     reason: str
     by: str
+    scope: str = ""
 
 
 class FileWritten(Frozen):
@@ -265,7 +303,7 @@ LIVE: frozenset[str] = frozenset({"live_text", "live_reasoning", "live_call"})
 Event = Annotated[
     Union[
         RunCreated, RunCancelRequested, RunEnded, InvocationStarted, ContextAssembled, InvocationEnded,
-        ModelRequested, ModelAttemptFailed, ModelRetryScheduled, ModelCompleted, ModelStopped,
+        ModelRequested, ModelAttemptFailed, ModelRetryScheduled, ModelSwitched, ModelCompleted, ModelStopped, HistoryCompacted,
         DirectOutputCaptured, DriftRecoveryAttempted, GuidanceEvent,
         CallRequested, CallStarted, CallEnded, CallDrifted, ApprovalRequested, ApprovalDecided,
         FileWritten, CommitStarted, CommitCompleted,

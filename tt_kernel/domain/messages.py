@@ -20,12 +20,16 @@ class SystemMessage(Frozen):
 
 
 class UserMessage(Frozen):
-    """`source` tells why it is there: the cell's prompt, a drift reminder, guidance, ...; it is not sent to the model."""
+    """`source` tells why it is there: the cell's prompt, a drift reminder, guidance, ...; it is not sent to the model.
+
+    `replies`: how many replies of the model it stands for, if it is a summary.
+    """
 
     role: Literal["user"] = "user"
     text: str
     images: tuple[StoredFile, ...] = ()
     source: str = "prompt"
+    replies: int = 0
 
     def digest_body(self) -> Json:
         return ["user", self.text, [image.sha256 for image in self.images]]

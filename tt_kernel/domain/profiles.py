@@ -6,6 +6,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from tt_kernel.domain.frozen import Frozen
+from tt_kernel.domain.sessions import KEEP_GROUPS
 from tt_kernel.domain.specs import Completion, PermissionRule
 from tt_kernel.domain.turns import Sampling
 
@@ -36,15 +37,24 @@ class PresetChoice(Frozen):
     reasoning_effort: str | None = None
 
 
+ModelName = Annotated[str, StringConstraints(pattern=re.compile(r"^[A-Za-z0-9_./-]+:\S.*\Z"))]
+"""`provider:model`."""
+
+
 class ModelChoice(Frozen):
     """`currentPromptSnapshot`: the notebook's default model (option -m, setting, environment), or `model_id` as a whole name;
     `connectionRef`: `model_id` (or the connection's own model) of a named connection; `requiresConfiguration`: imported, not
     runnable until a model is chosen.
+
+    `fallbacks` are models, `provider:model` each, that answer in this order when the first cannot (spec liveagent §18), and
+    `max_switches` how often that may happen in a run.
     """
 
     mode: Literal["currentPromptSnapshot", "connectionRef", "requiresConfiguration"] = "currentPromptSnapshot"
     connection_ref: str | None = None
     model_id: str | None = None
+    fallbacks: tuple[ModelName, ...] = ()
+    max_switches: int = Field(default=3, ge=1, le=10)
 
 
 class ModelRetry(Frozen):
@@ -55,11 +65,14 @@ class ModelRetry(Frozen):
 
 
 class RunPolicy(Frozen):
+    """`plan`: the run only looks and ends with a plan, which a person approves (spec liveagent §16; option `--plan`)."""
+
     presentation: Literal["foreground", "background"] = "foreground"
     stream: bool = True
     direct_runnable: bool = True
     model_retry: ModelRetry = ModelRetry()
     completion: Completion = "reply"
+    plan: bool = False
 
 
 class ContextPolicy(Frozen):
@@ -68,10 +81,16 @@ class ContextPolicy(Frozen):
     `initial_chat_history_messages`: -1 all cells above, 0 none, N the last N; then a token budget. The specification's
     default is -1; here it is 0, because a notebook's cells change more often than a chat, and each change would be a new
     request. Documents of the specification's own kind keep -1 (store/migrations.py).
+
+    `compact_above_tokens`: estimated tokens of a conversation above which its older part is pruned and summarised while the run
+    goes on (spec liveagent §19); None: never. `keep_groups`: how many of the newest groups, a reply with the results of its calls
+    each, a summary leaves alone.
     """
 
     initial_chat_history_messages: int = Field(default=0, ge=-1)
     include_activated_world_info: bool = True
+    compact_above_tokens: int | None = Field(default=None, ge=1)
+    keep_groups: int = Field(default=KEEP_GROUPS, ge=1)
 
 
 class DelegationPolicy(Frozen):
@@ -107,12 +126,16 @@ class ToolDescription(Frozen):
 
 
 class ToolPolicy(Frozen):
-    """Stable tool ids or globs of them (`extension/notebook:*`). deny wins."""
+    """Stable tool ids or globs of them (`extension/notebook:*`). deny wins.
+
+    `http_get_test_url`: where `HttpGetTest` asks; without one there is no such tool (spec liveagent §12).
+    """
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     tool_descriptions: dict[str, ToolDescription] = Field(default_factory=dict)
     external_result_inline_char_limit: int = Field(default=50_000, ge=1)
+    http_get_test_url: str | None = None
 
 
 class SkillPolicy(Frozen):
@@ -168,10 +191,15 @@ Safety = Literal["auto", "ask", "sandbox", "sandbox-offline"]
 
 
 class Permissions(Frozen):
-    """`safety` unknown or `ask`: everything that is not read-only asks. Rules: deny wins, then the first that matches."""
+    """`safety` unknown or `ask`: everything that is not read-only asks. Rules: deny wins, then the first that matches.
+
+    `answer_seconds`: how long a person has to answer an approval or a question; the nearest document that says it counts,
+    180 when none does.
+    """
 
     safety: Annotated[Safety, BeforeValidator(lambda mode: mode if mode in get_args(Safety) else "ask")] = "auto"
     rules: tuple[PermissionRule, ...] = ()
+    answer_seconds: float | None = Field(default=None, gt=0, le=86_400)
 
 
 class Breach(NamedTuple):

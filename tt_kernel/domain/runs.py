@@ -38,6 +38,7 @@ class RunRequest(Frozen):
     extra_tools: tuple[str, ...] = ()
     continue_from: RunId | None = None
     revises: RunId | None = None
+    session: str | None = None
     persist_base: str | None = None
     mode: RecordMode = "auto"
     raw: bool = False
@@ -67,6 +68,7 @@ class RunRecord(Frozen):
     extra_tools: tuple[str, ...] = ()
     continue_from: RunId | None = None
     revises: RunId | None = None
+    session: str | None = None
     persist_base: str | None = None
     mode: RecordMode
     seed: int
@@ -104,6 +106,7 @@ class Run:
         folder: The run's folder next to the notebook. After a full replay: the folder of the recorded run.
         replayed: True when no model was called.
         view: The bounded picture that front ends draw.
+        in_session: The session that the run is a turn of.
         persist_state: The memory state that the next run of the notebook begins with.
     """
 
@@ -120,6 +123,7 @@ class Run:
     view: RunView
     problem: RunProblem | None = None
     persist_state: str | None = None
+    in_session: str | None = None
 
     def __repr__(self) -> str:
         return f"<Run {self.id} {self.status}: {len(self.tool_calls)} calls>"

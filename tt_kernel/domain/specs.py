@@ -56,11 +56,15 @@ class Diagnostic(Frozen):
 
 
 class Snapshot(Frozen):
-    """The frozen tool set of one invocation. Tools are not added or removed while it runs."""
+    """The frozen tool set of one invocation. Tools are not added or removed while it runs.
+
+    `deferred` are tools of the set that the model is not shown before it has found them (toolkit/deferral.py).
+    """
 
     completion: Completion
     bindings: tuple[Binding, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
+    deferred: tuple[ToolId, ...] = ()
 
     def find(self, name: str) -> Binding | None:
         """Exact call name, then a unique case-insensitive match."""
@@ -74,9 +78,15 @@ class Snapshot(Frozen):
         return next((b.name for b in self.bindings if b.spec.id == tool), None)
 
     @property
+    def shown(self) -> tuple[Binding, ...]:
+        """What the model is shown from the start."""
+        return tuple(binding for binding in self.bindings if binding.spec.id not in self.deferred)
+
+    @property
     def digest(self) -> Digest:
         """Covers names, schemas, descriptions and versions, in order; not diagnostics."""
-        return digest([self.completion, [b.model_dump(mode="json") for b in self.bindings]])
+        deferred = [list(self.deferred)] if self.deferred else []
+        return digest([self.completion, [b.model_dump(mode="json") for b in self.bindings], *deferred])
 
 
 class ToolOffer(Frozen):
@@ -85,6 +95,11 @@ class ToolOffer(Frozen):
     name: str
     description: str
     input_schema: JsonObject
+
+    @classmethod
+    def of(cls, binding: Binding) -> "ToolOffer":
+        spec = binding.spec
+        return cls(name=binding.name, description=spec.description, input_schema=spec.input_schema)
 
 
 class PermissionRule(Frozen):

@@ -83,6 +83,16 @@ class CallChunk(Frozen):
     arguments: str = ""
 
 
+class SwitchChunk(Frozen):
+    """From here on another model answers: what it sends follows. Only before anything was shown (spec liveagent §18)."""
+
+    kind: Literal["switch"] = "switch"
+    from_model: str
+    to_model: str
+    code: str
+    message: str
+
+
 class ModelReply(Frozen):
     """The complete reply; always the last chunk of a stream.
 
@@ -96,4 +106,4 @@ class ModelReply(Frozen):
     model: str = ""
 
 
-ModelChunk = Annotated[Union[TextChunk, ReasoningChunk, CallChunk, ModelReply], Field(discriminator="kind")]
+ModelChunk = Annotated[Union[TextChunk, ReasoningChunk, CallChunk, SwitchChunk, ModelReply], Field(discriminator="kind")]

@@ -22,6 +22,7 @@ class Options:
     model: str | None = None
     output: str | None = None
     continue_from: str | None = None
+    session: str | None = None
     tools: tuple[str, ...] = ()
     mode: Literal["live", "replay"] | None = None
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -90,6 +91,7 @@ OPTIONS = (
         lambda o, v: replace(o, continue_from=v or LAST),
         optional=True,
     ),
+    Option(("--session",), "NAME", "say it in this session: a conversation that survives restarts", lambda o, v: replace(o, session=v)),
     Option(("-t", "--tool"), "TOOL", "offer one more tool or notebook function (repeat it)", lambda o, v: replace(o, tools=(*o.tools, v))),
     Option(("--live",), "", "ask the model anew, whatever is recorded", _mode("live")),
     Option(("--replay",), "", "only what is recorded; anything else is an error", _mode("replay")),
@@ -101,7 +103,7 @@ OPTIONS = (
     Option(("-q", "--quiet"), "", "show nothing; the Run is in _", lambda o, _: replace(o, quiet=True)),
 )  # fmt: skip
 
-NOT_YET = ("--session", "--vary", "--repeat", "--plan", "--background", "--check")
+NOT_YET = ("--vary", "--repeat", "--plan", "--background", "--check")
 """Words of the grammar whose time has not come."""
 
 _BY_NAME = {name: option for option in OPTIONS for name in option.names}

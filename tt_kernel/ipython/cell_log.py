@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tt_kernel.domain.canonical import Json, JsonObject
-from tt_kernel.runtime.chat import Answer, CellOutputs, plain_text, read_answer
+from tt_kernel.runtime.cells import Answer, CellOutputs, plain_text, read_answer
 
 
 @dataclass(eq=False)

@@ -18,7 +18,8 @@ from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.chat import ChatOrigin, FrozenChat, anchor_of
 from tt_kernel.domain.errors import StorageFault
 from tt_kernel.ipython.cell_log import CellLog, Executed
-from tt_kernel.runtime.chat import Cell, chat_messages, read_cell, written
+from tt_kernel.runtime.cells import Cell, read_cell, written
+from tt_kernel.runtime.chat import chat_messages
 from tt_kernel.store.atomic import read_json
 
 FORMAT = 4

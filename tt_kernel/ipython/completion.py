@@ -70,7 +70,8 @@ def _arguments(notebook: "Notebook", before: str, *, is_cell: bool) -> tuple[str
     if not earlier:
         return word, [(command, "command") for command in SUBCOMMANDS]
     command = SUBCOMMANDS.get(earlier[0])
-    return word, _values(notebook, command.values.upper()) if command and len(earlier) == 1 else []
+    kinds = command.values.upper().split() if command else []
+    return word, _values(notebook, kinds[len(earlier) - 1]) if len(earlier) <= len(kinds) else []
 
 
 def _option(text: str) -> Option | None:
@@ -114,7 +115,14 @@ def _fields(_: "Notebook") -> Iterator[str]:
     return (f"{name}=" for name in field_names(Profile))
 
 
+def _actions(_: "Notebook") -> Iterable[str]:
+    from tt_kernel.ipython.profile_commands import ACTIONS  # noqa: PLC0415
+
+    return ACTIONS
+
+
 _VALUES: dict[str, Callable[["Notebook"], Iterable[str]]] = {
+    "ACTION": _actions,
     "PROFILE": _profiles,
     "MODEL": _models,
     "TOOL": _tools,

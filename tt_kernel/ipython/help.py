@@ -25,8 +25,10 @@ In the prompt, @{expression} is replaced by its value: text as itself, a DataFra
 or image as an attached image, a Run by its text, a pathlib.Path by the file. @@{ is a plain @{. Nothing else is touched.
 
 Commands:
-  %agent tools [PROFILE]    the tools that a run would have
+  %agent tools [PROFILE]    the tools that a run would have, and what each costs
+  %agent prompt [PROFILE]   exactly what a model would get
   %agent profiles           the profiles, and where each comes from
+  %agent profile ACTION     list show new edit set diff diagnose import export repair
   %agent runs               the runs of this notebook, the newest first
   %agent show [RUN]         a stored run; the last one if none is named
   %agent notebook [PATH]    which notebook this is, or say so

@@ -40,8 +40,8 @@ def start(notebook: Notebook, options: Options, prompt: str) -> Started:
         raise UsageProblem(message="The prompt is empty. Write it below the %%agent line, or after %agent.")
     session, shell = notebook.session, notebook.shell
     session.interactive = can_ask(shell)
-    prepared = _prepared(session, _resolved(options, notebook), prompt, shell.user_ns)
     cell, execution = cell_of(shell)
+    prepared = _prepared(session, _resolved(options, notebook), prompt, shell.user_ns, cell)
     output = None if options.quiet else CellOutput(cell_publisher(shell), live=watched(shell))
     future, cancel = submit(_drive(session.stream(prepared, cell=cell, execution=execution), output))
     settled: Future[None] = Future()
@@ -111,22 +111,27 @@ def _resolved(options: Options, notebook: Notebook) -> Options:
     )
 
 
-def _prepared(session: Session, options: Options, prompt: str, namespace: Mapping[str, Any]) -> PreparedRun:
+def _prepared(
+    session: Session, options: Options, prompt: str, namespace: Mapping[str, Any], cell: str | None
+) -> PreparedRun:
     images: tuple[bytes, ...] = ()
     if not options.raw:
         filled = interpolate(prompt, namespace, session.base_dir)
         prompt, images = filled.text, filled.images
-    return session.prepare(
-        prompt,
-        profile=options.profile or "assistant",
-        model=options.model,
-        tools=options.tools,
-        continue_from=options.continue_from,
-        mode=options.mode,
-        settings=options.settings,
-        images=images,
-        raw=options.raw,
-    )
+    common: dict[str, Any] = {
+        "profile": options.profile or "assistant",
+        "model": options.model,
+        "tools": options.tools,
+        "mode": options.mode,
+        "settings": options.settings,
+        "images": images,
+        "raw": options.raw,
+    }
+    if options.session is not None:
+        if options.continue_from is not None:
+            raise UsageProblem(message="--session and --continue exclude each other: a session goes on by itself.")
+        return session.prepare_chat(options.session, prompt, cell=cell, **common)
+    return session.prepare(prompt, continue_from=options.continue_from, **common)
 
 
 async def _drive(stream: RunStream, output: CellOutput | None) -> Run:

@@ -32,7 +32,6 @@ _NOT_YET = frozenset(
         "mcp",
         "memory",
         "permissions",
-        "profile",
         "prune",
         "replay",
         "resume",
@@ -56,7 +55,7 @@ def find_command(line: str) -> Command | None:
     """
     first, *rest = [word.text for word in words(line)] or ["?"]
     subcommand = SUBCOMMANDS.get(first)
-    if subcommand is not None and len(rest) <= subcommand.most:
+    if subcommand is not None and subcommand.takes(rest):
         return lambda notebook: subcommand.run(notebook, rest)
     if first in _NOT_YET and (not rest or _RUN_ID.fullmatch(rest[0])):
         raise UsageProblem(message=f"%agent {first} is not available yet. As a prompt: %agent -- {line.strip()}")
@@ -64,25 +63,39 @@ def find_command(line: str) -> Command | None:
 
 
 def _tools(notebook: Notebook, arguments: Sequence[str]) -> "Listing[Binding]":
-    from tt_kernel.ipython.listing import Listing  # noqa: PLC0415
+    from tt_kernel.ipython.prompt_commands import tool_listing  # noqa: PLC0415
 
-    snapshot = notebook.session.tools(*arguments)
-    rows = [(b.name, b.spec.effect, str(b.spec.id), b.spec.description) for b in snapshot.bindings]
-    notes = [f"{d.subject}: {d.message}" for d in snapshot.diagnostics]
-    return Listing(
-        snapshot.bindings, ("name", "effect", "id", "description"), rows, notes or _if_empty(rows, "No tools.")
-    )
+    return tool_listing(notebook.session.tools(*arguments))
 
 
 def _profiles(notebook: Notebook, _: Sequence[str]) -> "Listing[Profile]":
-    from tt_kernel.ipython.listing import Listing  # noqa: PLC0415
+    from tt_kernel.ipython.profile_commands import profile_listing  # noqa: PLC0415
 
-    found = notebook.session.profiles.list()
-    rows = [
-        (p.id, origin, p.model.model_id or "", p.run.completion, p.description or p.display_name) for p, origin in found
-    ]
-    broken = [f"{path.name}: {error.message}" for path, error in notebook.session.profiles.broken().items()]
-    return Listing([p for p, _ in found], ("id", "from", "model", "ends by", "description"), rows, broken)
+    return profile_listing(notebook.session)
+
+
+def _profile(notebook: Notebook, arguments: Sequence[str]) -> object:
+    from tt_kernel.ipython.profile_commands import profile_command  # noqa: PLC0415
+
+    return profile_command(notebook, arguments)
+
+
+def _is_profile(arguments: Sequence[str]) -> bool:
+    from tt_kernel.ipython.profile_commands import is_profile_command  # noqa: PLC0415
+
+    return is_profile_command(arguments)
+
+
+def _prompt(notebook: Notebook, arguments: Sequence[str]) -> object:
+    from tt_kernel.ipython.prompt_commands import prompt_command  # noqa: PLC0415
+
+    return prompt_command(notebook, arguments)
+
+
+def _is_prompt(arguments: Sequence[str]) -> bool:
+    from tt_kernel.ipython.prompt_commands import is_prompt_command  # noqa: PLC0415
+
+    return is_prompt_command(arguments)
 
 
 def _runs(notebook: Notebook, _: Sequence[str]) -> "Listing[RunRecord]":
@@ -132,18 +145,24 @@ def _if_empty(rows: Sequence[object], text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Subcommand:
-    """`most`: how many words may follow; `values`: what completes them."""
+    """`most`: how many words may follow, or `accepts`: whether these may; `values`: what completes the words, in order."""
 
     run: Callable[[Notebook, Sequence[str]], object]
     most: int = 0
     values: str = ""
+    accepts: Callable[[Sequence[str]], bool] | None = None
+
+    def takes(self, rest: Sequence[str]) -> bool:
+        return len(rest) <= self.most if self.accepts is None else self.accepts(rest)
 
 
 SUBCOMMANDS = {
     "?": Subcommand(_help),
     "help": Subcommand(_help),
     "notebook": Subcommand(_notebook, 1, "path"),
+    "profile": Subcommand(_profile, values="action profile field=value", accepts=_is_profile),
     "profiles": Subcommand(_profiles),
+    "prompt": Subcommand(_prompt, values="profile", accepts=_is_prompt),
     "runs": Subcommand(_runs),
     "show": Subcommand(_show, 1, "run"),
     "tools": Subcommand(_tools, 1, "profile"),

@@ -216,7 +216,7 @@ def _not_found(error: Any, asked: Asked, reason: str) -> ProviderError:
     guess = getattr(error, "suggested_model_id", None)
     hint = f" Did you mean {guess}?" if guess else " Check the model's name and the address."
     return _fault(
-        "model.invalid_request", f"{asked.url} does not know {asked.model}{_http(error)}.{hint}{_said(reason)}"
+        "model.not_found", f"{asked.url} does not know {asked.model}{_http(error)}.{hint}{_said(reason)}"
     )
 
 

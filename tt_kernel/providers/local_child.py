@@ -106,6 +106,7 @@ def _load(path: str) -> Any:
     params.n_parallel = 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # more is slower on a busy machine
     params.verbosity = -1
+    params.n_gpu_layers = 0  # so that a conversation has the same reply whatever the machine has
     params.warmup = False
     params.cache_ram_mib = 0
     params.ui = False

@@ -26,7 +26,7 @@ _FAULTS = {
     "400": ("model.invalid_request", False),
     "401": ("model.authentication", False),
     "403": ("model.authentication", False),
-    "404": ("model.invalid_request", False),
+    "404": ("model.not_found", False),
     "408": ("model.timeout", True),
     "429": ("model.rate_limited", True),
     "cut": ("model.upstream_invalid_response", True),
@@ -69,6 +69,7 @@ class _Place:
         elif isinstance(message, UserMessage):
             self.prompt = message.text if self.prompt is None else self.prompt
             self.user = message.text
+            self.replies += message.replies
         elif isinstance(message, ToolMessage):
             self.result = message.text
 

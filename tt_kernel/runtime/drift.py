@@ -2,6 +2,7 @@
 
 from tt_kernel.domain.events import DriftRecoveryAttempted
 from tt_kernel.domain.ids import InvocationId
+from tt_kernel.toolkit.planning import MAX_NUDGES, Planning
 
 DRIFT_LIMIT = 20
 
@@ -20,3 +21,10 @@ def reminder(
     else:
         lines.append(f"End the run with {finish}.")
     return DriftRecoveryAttempted(invocation_id=invocation_id, attempt=attempt, limit=DRIFT_LIMIT, text=" ".join(lines))
+
+
+def plan_reminder(invocation_id: InvocationId, planning: Planning) -> DriftRecoveryAttempted:
+    """The user-role message that ends the research of plan mode (spec liveagent §16)."""
+    return DriftRecoveryAttempted(
+        invocation_id=invocation_id, attempt=planning.nudges, limit=MAX_NUDGES, text=planning.reminder
+    )

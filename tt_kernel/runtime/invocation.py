@@ -7,7 +7,7 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
@@ -16,16 +16,18 @@ from tt_kernel.domain.calls import StoredFile
 from tt_kernel.domain.errors import ContractBroken, ProviderError, TTError
 from tt_kernel.domain.events import DirectOutputCaptured, Event, GuidanceEvent, InvocationEnded, ModelRequested
 from tt_kernel.domain.ids import InvocationId
+from tt_kernel.domain.messages import Message
 from tt_kernel.domain.ports import Provider
 from tt_kernel.domain.profiles import ModelRetry
 from tt_kernel.domain.specs import Completion, ToolChoice, ToolOffer
 from tt_kernel.domain.turns import ModelReply, ModelRequest, Sampling
 from tt_kernel.runtime.conversation import UNSETTLED, Conversation
 from tt_kernel.runtime.dispatch import Dispatcher
-from tt_kernel.runtime.drift import DRIFT_LIMIT, reminder
+from tt_kernel.runtime.drift import DRIFT_LIMIT, plan_reminder, reminder
 from tt_kernel.runtime.limits import Meter
 from tt_kernel.runtime.progress import Progress
 from tt_kernel.runtime.turn import Turn
+from tt_kernel.toolkit.planning import Planning
 
 InvocationStatus = Literal["running", "completed", "failed", "cancelled", "limit"]
 
@@ -39,11 +41,16 @@ _ENDS: dict[str, Literal["agent_invocation_completed", "agent_invocation_failed"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is fixed for the whole invocation."""
+    """What is fixed for the whole invocation.
+
+    Attributes:
+        offers: The tools that the next request shows; they follow from the conversation (toolkit/deferral.py).
+        planning: The bounds of plan mode, where the run only plans.
+    """
 
     invocation_id: InvocationId
     completion: Completion
-    offers: tuple[ToolOffer, ...]
+    offers: Callable[[Sequence[Message]], tuple[ToolOffer, ...]]
     sampling: Sampling
     retry: ModelRetry
     commit_name: str | None
@@ -51,6 +58,7 @@ class Plan:
     read_image: Callable[[StoredFile], bytes]
     save_direct_output: Callable[[str], str]
     take_guidance: Callable[[], list[str]]
+    planning: Planning | None = None
 
 
 @dataclass
@@ -100,6 +108,11 @@ class Invocation:
                 yield self.write(
                     GuidanceEvent(type="user_guidance_applied", invocation_id=self.plan.invocation_id, text=text)
                 )
+            planning = self._plan_step()
+            if planning is None:
+                return
+            for event in planning:
+                yield event
             async for event in self._request():
                 yield event
             assert self._turn is not None
@@ -122,9 +135,9 @@ class Invocation:
         number = self.meter.number + 1
         request = ModelRequest(
             messages=self.conversation.messages,
-            tools=self.plan.offers,
+            tools=self.plan.offers(self.conversation.messages),
             sampling=self.plan.sampling,
-            tool_choice=ToolChoice(),
+            tool_choice=self.plan.planning.choice if self.plan.planning else ToolChoice(),
             read_image=self.plan.read_image,
         )
         self._turn = Turn(
@@ -146,7 +159,10 @@ class Invocation:
         self.meter.count_turn(self._turn.reply.usage)
 
     async def _without_calls(self, reply: ModelReply) -> AsyncIterator[Event]:
-        """A plain answer ends a `reply` invocation and is drift in a `finish` one."""
+        """A plain answer ends a `reply` invocation and is drift in a `finish` one; in plan mode it ends the research."""
+        if self.plan.planning is not None:
+            self.plan.planning.talked()
+            return
         if self.plan.completion == "reply":
             self.status = "completed"
             self.text = self.progress.published if self.progress.published is not None else reply.message.text
@@ -170,6 +186,21 @@ class Invocation:
                 finish=self.plan.finish_name or "workspace_finish",
             )
         )
+
+    def _plan_step(self) -> list[Event] | None:
+        """In plan mode, before a request: a reminder to hand over the plan when it is due; None: the last text is the plan."""
+        planning = self.plan.planning
+        step = planning.step() if planning else "go"
+        if planning is None or step == "go":
+            return []
+        if step == "nudge":
+            return [self.write(plan_reminder(self.plan.invocation_id, planning))]
+        self.text = self._last_text()
+        if not self.text.strip():
+            raise ProviderError("model.plan_missing", "The model ended its research without a plan and without any text.")
+        planning.save(self.text)
+        self.status = "completed"
+        return None
 
     def _wind_up(self, code: str, message: str) -> list[Event]:
         """Keep what there is: the partial text of the turn, and a result for every call of it."""

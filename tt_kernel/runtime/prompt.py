@@ -45,32 +45,37 @@ def initial_messages(
     attachments: tuple[StoredFile, ...] = (),
     history: Sequence[Message] = (),
     directories: Sequence[str] = (),
+    *,
+    session: bool = False,
 ) -> list[Message]:
     """System prompt, the conversation that is continued (without its own system prompt), the prompt."""
     earlier = [message for message in history if not isinstance(message, SystemMessage)]
-    system = SystemMessage(text=system_prompt(profile, snapshot, directories))
+    system = SystemMessage(text=system_prompt(profile, snapshot, directories, session=session))
     return [system, *earlier, UserMessage(text=prompt, images=attachments)]
 
 
-def system_prompt(profile: Profile, snapshot: Snapshot, directories: Sequence[str] = ()) -> str:
+def system_prompt(
+    profile: Profile, snapshot: Snapshot, directories: Sequence[str] = (), *, session: bool = False
+) -> str:
     """The profile's instruction, or the default text for the tools that are bound; then the directories.
 
     Args:
         profile: The agent.
         snapshot: Its tools.
         directories: Texts to append, in order: the skills, then the agents that can be called. Empty ones are left out.
+        session: The conversation is free-standing: it has its own folders, and no memory of the notebook.
     """
     own = profile.instructions.agent_system_prompt
-    text = own if own is not None else default_system_prompt(profile, snapshot)
+    text = own if own is not None else default_system_prompt(profile, snapshot, session=session)
     return "\n\n".join([text, *(directory for directory in directories if directory)])
 
 
-def default_system_prompt(profile: Profile, snapshot: Snapshot) -> str:
+def default_system_prompt(profile: Profile, snapshot: Snapshot, *, session: bool = False) -> str:
     parts = [
         _opening(snapshot),
         _tool_lines(profile, snapshot),
-        _roots(profile, snapshot),
-        _memory(profile, snapshot),
+        _roots(profile, snapshot) if not session else _session_roots(snapshot),
+        _memory(profile, snapshot) if not session else "",
         _ending(profile, snapshot),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -106,6 +111,12 @@ def _roots(profile: Profile, snapshot: Snapshot) -> str:
     if snapshot.completion == "return":
         return f"{text} The agent that asked sees the same files under the same names."
     return text
+
+
+def _session_roots(snapshot: Snapshot) -> str:
+    if not any(binding.spec.group in ("workspace", "shell") for binding in snapshot.bindings):
+        return ""
+    return "Folders you can see and write to: work/, tmp/. Their files stay for the whole conversation."
 
 
 def _memory(profile: Profile, snapshot: Snapshot) -> str:

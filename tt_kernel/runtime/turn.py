@@ -15,11 +15,12 @@ from tt_kernel.domain.events import (
     ModelCompleted,
     ModelRetryScheduled,
     ModelStopped,
+    ModelSwitched,
 )
 from tt_kernel.domain.ids import InvocationId
 from tt_kernel.domain.ports import Provider
 from tt_kernel.domain.profiles import ModelRetry
-from tt_kernel.domain.turns import CallChunk, ModelChunk, ModelReply, ModelRequest, ReasoningChunk, TextChunk
+from tt_kernel.domain.turns import CallChunk, ModelChunk, ModelReply, ModelRequest, ReasoningChunk, SwitchChunk, TextChunk
 
 
 @dataclass
@@ -36,6 +37,7 @@ class Turn:
     retry: ModelRetry
     may_be_empty: bool = False
     reply: ModelReply | None = None
+    _attempts: int = 0
     _shown: list[str] = field(default_factory=list)
 
     @property
@@ -47,7 +49,7 @@ class Turn:
 
     async def run(self) -> AsyncIterator[Event]:
         """Raises ProviderError when the last attempt failed, or one failed after output was shown."""
-        attempt = 1
+        self._attempts = 1
         while True:
             try:
                 async for event in self._attempt():
@@ -56,21 +58,21 @@ class Turn:
                 yield ModelAttemptFailed(
                     invocation_id=self.invocation_id,
                     turn=self.number,
-                    attempt=attempt,
+                    attempt=self._attempts,
                     code=error.code,
                     message=error.message,
                 )
-                if not error.retryable or self._shown or attempt > self.retry.max_retries:
+                if not error.retryable or self._shown or self._attempts > self.retry.max_retries:
                     raise
-                delay = self._delay(attempt, error)
+                delay = self._delay(self._attempts, error)
                 yield ModelRetryScheduled(
                     invocation_id=self.invocation_id,
                     turn=self.number,
-                    attempt=attempt + 1,
+                    attempt=self._attempts + 1,
                     delay_ms=round(delay * 1000),
                 )
                 await asyncio.sleep(delay)
-                attempt += 1
+                self._attempts += 1
             else:
                 return
 
@@ -96,6 +98,11 @@ class Turn:
             return LiveText(text=chunk.text, **at)
         if isinstance(chunk, ReasoningChunk):
             return LiveReasoning(text=chunk.text, **at)
+        if isinstance(chunk, SwitchChunk):
+            self._attempts = 1  # of the model that answers now
+            return ModelSwitched(
+                from_model=chunk.from_model, to_model=chunk.to_model, code=chunk.code, message=chunk.message, **at
+            )
         assert isinstance(chunk, CallChunk)
         return LiveCall(index=chunk.index, name=chunk.name, arguments=chunk.arguments, **at)
 

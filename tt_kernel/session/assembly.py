@@ -27,6 +27,7 @@ from tt_kernel.runtime.prompt import initial_messages
 from tt_kernel.session.keeper import Keeper
 from tt_kernel.session.ledger import Ledger
 from tt_kernel.session.loading import resumed_conversation
+from tt_kernel.session.memory import memory_of
 from tt_kernel.session.misses import explain_miss
 from tt_kernel.session.models import live_provider
 from tt_kernel.session.pictures import Pictures
@@ -35,11 +36,12 @@ from tt_kernel.session.prepared import PreparedRun, Shared
 from tt_kernel.session.toolbox import Bench
 from tt_kernel.store.atomic import write_bytes, write_json
 from tt_kernel.store.journal import Journal, now_iso
-from tt_kernel.store.recordings import RecordedRun
+from tt_kernel.store.recordings import RecordedRun, Recordings
 from tt_kernel.store.results import ResultStore
 from tt_kernel.store.runs import RunFolder
 from tt_kernel.store.tape import Asked, Tape
 from tt_kernel.toolkit.clockwork import Clockwork
+from tt_kernel.toolkit.deferral import Offers
 from tt_kernel.toolkit.gate import Gate
 
 _MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
@@ -65,14 +67,8 @@ def assemble(shared: Shared, prepared: PreparedRun) -> Assembly:
         ModelUnavailable: A model must be asked and cannot be.
         StorageFault: The run's folder cannot be made.
     """
-    request = prepared.request
     messages = opening_messages(prepared)
-    tape = Tape(
-        shared.recordings,
-        Asked(request.model, prepared.facts.identity, request.profile.sampling, offers_of(prepared.snapshot)),
-        slot=prepared.slot or 1,
-        recording=request.mode != "off",
-    )
+    tape = _tape(shared.recordings, prepared)
     recorded = _look_ahead(tape, messages, prepared)
     inner = None if recorded else _live_provider(shared, prepared)
     ledger = _reopened(shared, prepared, tape) if prepared.resumption else _ledger(shared, prepared, tape, recorded)
@@ -94,6 +90,21 @@ def opening_messages(prepared: PreparedRun) -> list[Message]:
         return list(prepared.opening)
     request = prepared.request
     return initial_messages(request.profile, prepared.snapshot, request.prompt, request.attachments, prepared.history)
+
+
+def is_recorded(recordings: Recordings, prepared: PreparedRun) -> bool:
+    """Whether the first turn of a run can be replayed."""
+    return _tape(recordings, prepared).ask(opening_messages(prepared), ToolChoice()) is not None
+
+
+def _tape(recordings: Recordings, prepared: PreparedRun) -> Tape:
+    request = prepared.request
+    return Tape(
+        recordings,
+        Asked(request.model, prepared.facts.identity, request.profile.sampling, offers_of(prepared.snapshot)),
+        slot=prepared.slot or 1,
+        recording=request.mode != "off",
+    )
 
 
 def offers_of(snapshot: Snapshot) -> tuple[ToolOffer, ...]:
@@ -223,7 +234,9 @@ class _Builder:
                 if (revision.files / root).is_dir():
                     shutil.copytree(revision.files / root, layout.workspace_root(root), dirs_exist_ok=True)
             write_bytes(layout.workspace_root("output") / "previous_output.md", revision.text.encode())
-        self.shared.persist.project(self.prepared.persist_base, layout.workspace_root("persist"))
+        memory_of(self.shared, self.prepared).project(
+            self.prepared.persist_base, layout.root / self.prepared.files_root
+        )
 
     def _save_input(self) -> None:
         layout = self.ledger.folder.layout
@@ -246,6 +259,7 @@ class _Builder:
             results=self.results,
             clock=Clockwork(started_at=datetime.fromisoformat(self.ledger.started_at), seed=self.ledger.seed),
             run_id=lambda: self.ledger.shown_id,
+            session=self.prepared.chat is not None,
         )
         resumption = self.prepared.resumption
         bound = self.shared.toolbox.bind(bench, self.prepared.functions, resumption.read_states if resumption else {})
@@ -290,7 +304,7 @@ class _Builder:
         return Plan(
             invocation_id=ROOT_INVOCATION,
             completion=snapshot.completion,
-            offers=offers_of(snapshot),
+            offers=Offers(snapshot),
             sampling=profile.sampling,
             retry=profile.run.model_retry,
             commit_name=snapshot.call_name(builtin("workspace.commit")),

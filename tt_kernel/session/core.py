@@ -1,28 +1,22 @@
 """A session: what one notebook's runs share."""
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tt_kernel.domain.canonical import Json, digest
-from tt_kernel.domain.connections import Connection
+from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.errors import NotFound, UsageProblem
-from tt_kernel.domain.messages import Message, UserMessage
 from tt_kernel.domain.ports import Approver
 from tt_kernel.domain.profiles import Profile
-from tt_kernel.domain.runs import RecordMode, Run, RunRecord, RunRequest
+from tt_kernel.domain.runs import Run, RunRecord
 from tt_kernel.domain.specs import Snapshot
-from tt_kernel.providers.names import ModelFacts, credentials, describe_model
+from tt_kernel.providers.names import credentials, describe_model
 from tt_kernel.runtime.foreground import Foreground
-from tt_kernel.runtime.guidance import wrapped
-from tt_kernel.session.attachments import attach
-from tt_kernel.session.loading import load_run, resumed_conversation
-from tt_kernel.session.models import Target, startable, target_of
+from tt_kernel.session.chats import Chats
+from tt_kernel.session.loading import load_run
 from tt_kernel.session.pictures import Pictures
-from tt_kernel.session.prepared import PreparedRun, Revision, Shared
-from tt_kernel.session.resume import resumption_of, stored_snapshot
-from tt_kernel.session.settings import with_settings
+from tt_kernel.session.planning import Planner
+from tt_kernel.session.prepared import PreparedRun, Shared
 from tt_kernel.session.slots import Slots
 from tt_kernel.session.stream import RunStream
 from tt_kernel.session.toolbox import Toolbox
@@ -35,10 +29,7 @@ from tt_kernel.store.recordings import Recordings
 from tt_kernel.store.run_checkpoints import RunCheckpoints
 from tt_kernel.store.runs import RunIndex
 from tt_kernel.store.secrets import Scrubber
-
-LAST_STATE = "last"
-"""`persist_base`: what the session's last run left."""
-MODES: tuple[RecordMode, ...] = ("auto", "live", "replay", "off")
+from tt_kernel.store.sessions import SessionShelf
 
 
 class Session:
@@ -71,8 +62,6 @@ class Session:
         self.profiles = ProfileShelf(self.folder, user_folder())
         self.connections = ConnectionShelf(user_folder())
         self.index = RunIndex(self.folder)
-        self.default_model: str | None = None
-        self.scrubber = Scrubber.from_environment(also=credentials())
         self.recordings = Recordings(self.folder.recordings, self._line)
         self.toolbox = Toolbox(namespace if namespace is not None else {}, self.foreground)
         self.approver = approver
@@ -83,137 +72,38 @@ class Session:
         self._active: list[RunStream] = []
         self._memory: dict[str, Run] = {}
         self._last: str | None = None
-        self._state: str | None = None
+        self.chats = Chats(SessionShelf(self.folder), namespace if namespace is not None else {})
+        self.planner = Planner(
+            folder=self.folder,
+            base_dir=self.base_dir,
+            notebook=self.notebook.name if self.notebook else None,
+            profiles=self.profiles,
+            connections=self.connections,
+            persist=self.persist,
+            index=self.index,
+            toolbox=self.toolbox,
+            chats=self.chats,
+            recordings=self.recordings,
+            load=self.load,
+            earlier=self._earlier,
+            scrubber=Scrubber.from_environment(also=credentials()),
+        )
+        self.prepare = self.planner.prepare
+        self.prepare_replay = self.planner.prepare_replay
+        self.prepare_resume = self.planner.prepare_resume
+        self.prepare_fix = self.planner.prepare_fix
+        self.prepare_chat = self.planner.prepare_chat
+
+    @property
+    def default_model(self) -> str | None:
+        """The model of runs that name none, before the environment's TT_MODEL."""
+        return self.planner.default_model
+
+    @default_model.setter
+    def default_model(self, name: str | None) -> None:
+        self.planner.default_model = name
 
     # -- runs
-
-    def prepare(
-        self,
-        prompt: str,
-        *,
-        profile: str | Profile = "assistant",
-        model: str | None = None,
-        tools: Sequence[str] = (),
-        functions: Sequence[Callable[..., object]] = (),
-        continue_from: str | Run | None = None,
-        mode: RecordMode | None = None,
-        settings: Mapping[str, Json] | None = None,
-        images: Sequence[bytes] = (),
-        raw: bool = False,
-        persist_base: str | None = LAST_STATE,
-    ) -> PreparedRun:
-        """Resolve everything that decides a run; nothing is executed yet. Parameters as of `tt_kernel.run`.
-
-        `continue_from="last"` is the last run of this session, else of the folder. `persist_base` is the memory state to begin
-        with; by default what the session's last run left.
-
-        Raises:
-            UserError: Unknown profile, field, tool, run or model, or no model at all.
-        """
-        chosen = self.profiles.load(profile) if isinstance(profile, str) else profile
-        chosen = startable(with_settings(chosen, settings or {}))
-        target = self._target(chosen, model)
-        earlier = self._earlier(continue_from)
-        attachments, blobs = attach(images)
-        request = RunRequest(
-            prompt=self.scrubber.text(prompt),
-            profile=chosen,
-            model=target.name,
-            connection=target.connection,
-            attachments=attachments,
-            extra_tools=tuple(tools),
-            continue_from=earlier.id if earlier else None,
-            mode=self._mode(mode),
-            raw=raw,
-            persist_base=self._state if persist_base == LAST_STATE else persist_base,
-        )
-        return self._prepared(request, blobs, earlier.messages if earlier else (), functions)
-
-    def prepare_replay(self, run_id: str, *, functions: Sequence[Callable[..., object]] = ()) -> PreparedRun:
-        """The stored run's own request, in mode `replay`."""
-        record = self.index.find(run_id)
-        earlier = self._earlier(record.continue_from)
-        request = RunRequest(
-            prompt=record.prompt,
-            profile=record.profile,
-            model=record.model,
-            connection=record.connection,
-            attachments=record.attachments,
-            extra_tools=record.extra_tools,
-            continue_from=record.continue_from,
-            persist_base=record.persist_base,
-            mode="replay",
-        )
-        prepared = self._prepared(request, {}, earlier.messages if earlier else (), functions)
-        return replace(prepared, slot=record.slot)
-
-    def prepare_resume(
-        self, run_id: str, guidance: str | None = None, *, functions: Sequence[Callable[..., object]] = ()
-    ) -> PreparedRun:
-        """Go on with a stopped run in its own folder; `guidance` is said to the model first.
-
-        Raises:
-            UsageProblem: It cannot go on; the codes are in `session/resume.py`.
-        """
-        record = self.index.find(run_id)
-        layout = self.folder.run(record.id)
-        snapshot = stored_snapshot(layout)
-        name = self.notebook.name if self.notebook else None
-        resumption = resumption_of(record, layout, snapshot, name, guidance)
-        request = RunRequest(
-            prompt=record.prompt,
-            profile=record.profile,
-            model=record.model,
-            connection=record.connection,
-            attachments=record.attachments,
-            extra_tools=record.extra_tools,
-            continue_from=record.continue_from,
-            mode="off" if record.mode == "off" else "live",
-        )
-        conversation = resumed_conversation(layout, resumption.events, guidance)
-        return PreparedRun(
-            request=request,
-            key=record.key,
-            snapshot=snapshot,
-            functions=tuple(self.toolbox.functions(functions)),
-            blobs={},
-            history=(),
-            facts=self._facts(request, record.prompt),
-            slot=record.slot,
-            opening=tuple(conversation.messages),
-            persist_base=record.persist_base,
-            resumption=resumption,
-        )
-
-    def prepare_fix(
-        self,
-        run_id: str,
-        request: str,
-        *,
-        mode: RecordMode | None = None,
-        functions: Sequence[Callable[..., object]] = (),
-    ) -> PreparedRun:
-        """A new run that changes the answer of an earlier one, with its tools and conversation (spec tauritavern §10.6)."""
-        record = self.index.find(run_id)
-        layout = self.folder.run(record.id)
-        earlier = self.load(record.id)
-        asked = RunRequest(
-            prompt=self.scrubber.text(request),
-            profile=record.profile,
-            model=record.model,
-            connection=record.connection,
-            extra_tools=record.extra_tools,
-            revises=record.id,
-            persist_base=earlier.persist_state or record.persist_base,
-            mode=self._mode(mode),
-        )
-        guidance = UserMessage(text=wrapped(asked.prompt), source="guidance")
-        prepared = self._prepared(asked, {}, earlier.messages, functions, snapshot=stored_snapshot(layout))
-        return replace(
-            prepared,
-            opening=(*earlier.messages, guidance),
-            revision=Revision(files=layout.root, text=earlier.text),
-        )
 
     def rollback(self, run_id: str, checkpoint: str) -> None:
         """Make a run's workspace what it was at a checkpoint.
@@ -231,6 +121,8 @@ class Session:
         """The run as a stream of events; iterate it on the agent loop. `cell` and `execution` say which cell asks."""
         if prepared.slot is None:
             prepared = replace(prepared, slot=self._slots.take(prepared.key, cell, execution))
+        if prepared.chat is not None:
+            self.chats.passed(prepared.chat.record.name, prepared.chat, cell)
         stream = RunStream(self._shared(), prepared, self._remember, self._forget)
         self._active.append(stream)
         return stream
@@ -272,45 +164,6 @@ class Session:
 
     # -- inside
 
-    def _prepared(
-        self,
-        request: RunRequest,
-        blobs: Mapping[str, bytes],
-        history: Sequence[Message],
-        functions: Sequence[Callable[..., object]],
-        *,
-        snapshot: Snapshot | None = None,
-    ) -> PreparedRun:
-        facts = self._facts(request, _first_prompt(request.prompt, history))
-        own = self.toolbox.functions(functions)
-        extra = (*request.extra_tools, *self.toolbox.ids_of(functions))
-        snapshot = snapshot or self.toolbox.snapshot(request.profile, extra, own, accepts_images=facts.accepts_images)
-        key = digest(
-            {
-                "profile": request.profile.model_dump(mode="json"),
-                "model": request.model,
-                "prompt": request.prompt,
-                "attachments": [file.sha256 for file in request.attachments],
-                "tools": snapshot.digest,
-                "history": [message.digest_body() for message in history],
-                "memory": self.persist.content_digest(request.persist_base),
-                "revises": request.revises,
-            }
-        )
-        return PreparedRun(
-            request=request,
-            key=key,
-            snapshot=snapshot,
-            functions=tuple(own),
-            blobs=blobs,
-            history=tuple(history),
-            facts=facts,
-            persist_base=request.persist_base,
-        )
-
-    def _facts(self, request: RunRequest, prompt: str) -> ModelFacts:
-        return describe_model(request.model, base_dir=self.base_dir, prompt=prompt, connection=request.connection)
-
     def _shared(self) -> Shared:
         return Shared(
             folder=self.folder,
@@ -320,7 +173,8 @@ class Session:
             persist=self.persist,
             permissions=self.permissions,
             connections=self.connections,
-            scrubber=self.scrubber,
+            scrubber=self.planner.scrubber,
+            chats=self.chats,
             toolbox=self.toolbox,
             approver=self.approver,
             interactive=self.interactive,
@@ -328,7 +182,7 @@ class Session:
         )
 
     def _line(self, value: Json) -> bytes:
-        return self.scrubber.line(value)
+        return self.planner.scrubber.line(value)
 
     def _forget(self, stream: RunStream) -> None:
         if stream in self._active:
@@ -337,8 +191,8 @@ class Session:
     def _remember(self, run: Run) -> None:
         self._memory[run.id] = run
         self._last = run.id
-        if run.status == "completed":
-            self._state = run.persist_state
+        if run.status == "completed" and not run.in_session:
+            self.planner.state = run.persist_state
 
     def _earlier(self, continue_from: str | Run | None) -> Run | None:
         if continue_from is None or isinstance(continue_from, Run):
@@ -355,29 +209,3 @@ class Session:
         if not records:
             raise NotFound(message=f"{self.folder.root.name} has no runs yet.")
         return records[0]
-
-    def _target(self, profile: Profile, model: str | None) -> Target:
-        """The model to ask, and the scrubber that knows its credential: a key may have been set since the last run."""
-        target = (
-            Target(model)
-            if model
-            else target_of(profile, self.connections, default=self.default_model, remembered=self._remembered)
-        )
-        self.scrubber = Scrubber.from_environment(also=credentials(target.connection))
-        return target
-
-    def _remembered(self, name: str) -> Connection | None:
-        """A connection that the user does not have, as the newest run with it knew it."""
-        used = (record.connection for record in self.index.list() if record.connection is not None)
-        return next((connection for connection in used if connection.name == name), None)
-
-    def _mode(self, mode: RecordMode | None) -> RecordMode:
-        chosen = mode or os.environ.get("TT_RECORD") or "auto"
-        if chosen not in MODES:
-            raise UsageProblem(message=f"TT_RECORD is {chosen!r}; it must be one of {', '.join(MODES)}.")
-        return chosen
-
-
-def _first_prompt(prompt: str, history: Sequence[Message]) -> str:
-    """What a conversation began with: a scripted model is chosen by it."""
-    return next((message.text for message in history if message.role == "user"), prompt)

@@ -70,6 +70,7 @@ class Ledger:
                 extra_tools=self.request.extra_tools,
                 continue_from=self.request.continue_from,
                 revises=self.request.revises,
+                session=self.request.session,
                 persist_base=self.request.persist_base,
                 mode=self.request.mode,
                 seed=self.seed,

@@ -63,6 +63,7 @@ def load_run(
         view=view,
         problem=record.problem,
         persist_state=memory,
+        in_session=record.session,
     )
 
 

@@ -4,6 +4,12 @@ from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.events import PersistChanged
 from tt_kernel.session.ledger import Ledger
 from tt_kernel.session.prepared import PreparedRun, Shared
+from tt_kernel.store.persist import PersistShelf
+
+
+def memory_of(shared: Shared, prepared: PreparedRun) -> PersistShelf:
+    """Where the files that outlive the run are kept."""
+    return shared.chats.shelf.states(prepared.chat.record.name) if prepared.chat else shared.persist
 
 
 def publish_memory(shared: Shared, prepared: PreparedRun, ledger: Ledger) -> PersistChanged | None:
@@ -12,14 +18,15 @@ def publish_memory(shared: Shared, prepared: PreparedRun, ledger: Ledger) -> Per
     While everything is replayed nothing is written: the recorded run has published its state.
     """
     workspace = prepared.request.profile.workspace
-    if "persist" not in workspace.visible_roots or "persist" not in workspace.writable_roots:
+    shelf = memory_of(shared, prepared)
+    if prepared.chat is None and not {"persist"} <= set(workspace.visible_roots) & set(workspace.writable_roots):
         return None
     base, state = prepared.persist_base, ledger.shown_id
-    source = ledger.folder.layout.workspace_root("persist")
+    source = ledger.folder.layout.root / prepared.files_root
     if not ledger.is_live:
-        return shared.persist.replayed(state, source, base)
+        return shelf.replayed(state, source, base)
     try:
-        published = shared.persist.publish(state, source, base, ledger.started_at)
+        published = shelf.publish(state, source, base, ledger.started_at)
     except StorageFault as fault:
         return PersistChanged(
             type="persistent_changes_failed", state=base, base=base, code=fault.code, message=fault.message

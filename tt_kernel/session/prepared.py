@@ -13,6 +13,7 @@ from tt_kernel.domain.ports import Approver
 from tt_kernel.domain.runs import RunRecord, RunRequest
 from tt_kernel.domain.specs import Snapshot
 from tt_kernel.providers.names import ModelFacts
+from tt_kernel.session.chats import Chats, ChatTurn
 from tt_kernel.session.toolbox import Toolbox
 from tt_kernel.store.connections import ConnectionShelf
 from tt_kernel.store.layout import AgentFolder
@@ -33,6 +34,7 @@ class Shared:
     recordings: Recordings
     persist: PersistShelf
     scrubber: Scrubber
+    chats: Chats
     toolbox: Toolbox
     connections: ConnectionShelf
     permissions: PermissionShelf
@@ -86,6 +88,12 @@ class PreparedRun:
     persist_base: str | None = None
     resumption: Resumption | None = None
     revision: Revision | None = None
+    chat: ChatTurn | None = None
+
+    @property
+    def files_root(self) -> str:
+        """The folder of the run whose files outlive it: the notebook's memory, or a session's files."""
+        return "session" if self.chat else "persist"
 
     @property
     def kind(self) -> Literal["root", "revision"]:

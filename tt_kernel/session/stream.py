@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from typing import Literal
 
 from tt_kernel.domain.canonical import digest
-from tt_kernel.domain.errors import ContractBroken
+from tt_kernel.domain.errors import ContractBroken, UsageProblem
 from tt_kernel.domain.events import (
     ContextAssembled,
     Event,
@@ -21,6 +21,7 @@ from tt_kernel.domain.ids import ROOT_INVOCATION, RunId
 from tt_kernel.domain.runs import Run, RunProblem, RunStatus
 from tt_kernel.domain.views import RunView, ViewMeta
 from tt_kernel.session.assembly import Assembly, assemble
+from tt_kernel.session.chat_turns import compacted, keep_turn
 from tt_kernel.session.loading import image_paths, workspace_files
 from tt_kernel.session.memory import publish_memory
 from tt_kernel.session.prepared import PreparedRun, Shared
@@ -85,6 +86,14 @@ class RunStream:
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         """Raises UserError (ReplayMiss, ModelUnavailable) before the first event when the run cannot start."""
+        with ExitStack() as stack:
+            if self._prepared.chat is not None and self._prepared.chat.replays is None:
+                stack.enter_context(self._shared.chats.shelf.active(self._prepared.chat.record.name))
+                self._prepared = await compacted(self._shared, self._prepared)
+            async for event in self._events():
+                yield event
+
+    async def _events(self) -> AsyncIterator[Event]:
         assembly = self._assembly = assemble(self._shared, self._prepared)
         ended: RunEnded | None = None
         try:
@@ -105,6 +114,8 @@ class RunStream:
             assembly.ledger.write(ended)
             assembly.projection.apply(ended)
             self._run = self._finished(assembly, ended)
+            if self._prepared.chat is not None:
+                keep_turn(self._shared, self._prepared, self._run, self._state)
             self._remember(self._run)
             yield ended
         finally:
@@ -118,8 +129,9 @@ class RunStream:
         Raises:
             UsageProblem: `agent.guidance_too_large`, `agent.guidance_run_not_accepting`.
         """
-        assembly = self._running()
-        assembly.ledger.guidance.submit(text)
+        if self._prepared.chat is not None:
+            raise UsageProblem("agent.guidance_run_not_accepting", "A session takes messages, not guidance.")
+        self._running().ledger.guidance.submit(text)
 
     def _running(self) -> Assembly:
         if self._assembly is None:
@@ -164,7 +176,7 @@ class RunStream:
     def _closing(self, assembly: Assembly) -> list[Event]:
         """What a run leaves besides its answer: its memory, if it ended well, and a checkpoint."""
         events: list[Event] = []
-        if assembly.invocation.status == "completed":
+        if assembly.invocation.status == "completed" or self._prepared.chat is not None:
             change = publish_memory(self._shared, self._prepared, assembly.ledger)
             if change is not None:
                 events.append(assembly.ledger.write(change))
@@ -200,6 +212,7 @@ class RunStream:
             replayed=not ledger.is_live,
             view=self.view(),
             persist_state=self._state,
+            in_session=self._prepared.request.session,
             problem=RunProblem(code=ended.code, message=ended.message or ended.code) if ended.code else None,
         )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.profiles import Profile
-from tt_kernel.domain.specs import Snapshot
+from tt_kernel.domain.specs import Context, Snapshot
 from tt_kernel.runtime.foreground import Foreground
 from tt_kernel.store.results import ResultStore
 from tt_kernel.store.runs import RunFolder
@@ -33,6 +33,7 @@ class Bench:
     results: ResultStore
     clock: Clockwork
     run_id: Callable[[], str]
+    session: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,20 @@ class Toolbox:
         return Catalog([*specs, *(function.spec for function in functions)])
 
     def snapshot(
-        self, profile: Profile, extra: Sequence[str], functions: Sequence[FunctionTool], *, accepts_images: bool
+        self,
+        profile: Profile,
+        extra: Sequence[str],
+        functions: Sequence[FunctionTool],
+        *,
+        accepts_images: bool,
+        context: Context = "cell",
     ) -> Snapshot:
         """The frozen tool set of a root invocation of this profile."""
         return make_snapshot(
             self.catalog(functions),
             profile,
             completion=profile.run.completion,
-            context="cell",
+            context=context,
             accepts_images=accepts_images,
             extra_tools=extra,
         )
@@ -111,8 +118,14 @@ class Toolbox:
 
 
 def _roots(bench: Bench) -> list[Root]:
-    """The profile's roots of this run, and the results, read-only (spec tauritavern §7.1)."""
+    """The profile's roots of this run, or a session's, and the results, read-only (spec tauritavern §7.1)."""
     workspace = bench.profile.workspace
+    if bench.session:
+        return [
+            Root("work", lambda: bench.folder.layout.session / "work", writable=True, life="session"),
+            Root("tmp", lambda: bench.folder.layout.session / "tmp", writable=True, life="session"),
+            Root("tool-results", lambda: bench.folder.layout.tool_results),
+        ]
 
     def place(name: str) -> Callable[[], "object"]:
         return lambda: bench.folder.layout.workspace_root(name)

@@ -48,6 +48,11 @@ class RunLayout:
         return self.root / "tool-results"
 
     @property
+    def session(self) -> Path:
+        """The files of a session as this run has them."""
+        return self.root / "session"
+
+    @property
     def checkpoints(self) -> Path:
         return self.root / "checkpoints"
 

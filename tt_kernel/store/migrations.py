@@ -86,7 +86,8 @@ def _rename_limit(document: JsonObject) -> None:
 
 def _spell_out_defaults(document: JsonObject) -> None:
     """A chat agent of the specification ends by its finish tool, and has the whole chat, unless it says otherwise."""
-    allowed, denied = (_part(document, "tools").get(name) or [] for name in ("allow", "deny"))
+    tools = _part(document, "tools")
+    allowed, denied = (tools[name] if isinstance(tools.get(name), list) else [] for name in ("allow", "deny"))
     if FINISH in allowed and FINISH not in denied:
         _default(document, "run", "completion", "finish")
     _default(document, "context", "initialChatHistoryMessages", -1)

@@ -1,7 +1,9 @@
 """The call policy that asks a person: DESIGN §10, spec liveagent §3.3."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import glob
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 
 from tt_kernel.domain.arguments import ToolArguments
 from tt_kernel.domain.calls import ToolCall, ToolResult
@@ -10,6 +12,7 @@ from tt_kernel.domain.ids import ToolId
 from tt_kernel.domain.ports import ApprovalAnswer, ApprovalRequest, Approver, Caller
 from tt_kernel.domain.specs import ToolSpec
 from tt_kernel.toolkit.declare import not_an_object
+from tt_kernel.toolkit.permissions import Decision, arguments_match, spelled
 from tt_kernel.toolkit.pipeline import Decide, SpecOf, Wrapper, denied
 from tt_kernel.toolkit.schema import INVALID
 
@@ -21,6 +24,25 @@ WINDOW_SECONDS = 180.0
 MAX_SUMMARY = 2000
 """Characters of the summary of a call."""
 REFUSED = "tool.approval_denied"
+
+_SUBJECTS = ("command", "path", "url")
+"""Arguments that say what a call is about; where a call has one, the others may differ within "allow for this run"."""
+
+
+@dataclass
+class Grants:
+    """What a person allowed for the rest of a run. A grant holds for the rule that asked, so a stricter rule still asks."""
+
+    _given: list[tuple[ToolId, str, Mapping[str, str]]] = field(default_factory=list)
+
+    def add(self, spec: ToolSpec, rule: str, scope: Mapping[str, str]) -> None:
+        self._given.append((spec.id, rule, scope))
+
+    def cover(self, spec: ToolSpec, rule: str, arguments: JsonObject) -> bool:
+        return any(
+            (tool, asked) == (spec.id, rule) and arguments_match(scope, arguments, allowing=True)
+            for tool, asked, scope in self._given
+        )
 
 
 def approved(
@@ -35,7 +57,7 @@ def approved(
         window: Seconds a person has to answer.
         preview: Makes the diff that is shown.
     """
-    granted: set[tuple[ToolId, str]] = set()
+    grants = Grants()
 
     def wrap(inner: Caller) -> Caller:
         async def call(request: ToolCall) -> ToolResult:
@@ -43,18 +65,17 @@ def approved(
             decision = decide(spec, request.name, request.arguments.for_model)
             if decision.decision == "deny":
                 return denied(request, decision)
-            # Scoped to the tool and the rule that asked, with its argument patterns.
-            grant = (spec.id, decision.rule)
-            if decision.decision == "allow" or grant in granted:
+            if decision.decision == "allow" or grants.cover(spec, decision.rule, request.arguments.for_model):
                 return await inner(request)
-            answer = await ask(await _question(request, spec, decision.rule, window, preview))
+            question = await _question(request, spec, decision, window, preview)
+            answer = await ask(question)
             match answer.decision:
                 case "deny":
                     return _refused(request, answer)
                 case "edit":
                     return await _with_edit(request, answer, inner, decide, spec)
                 case "allow_run":
-                    granted.add(grant)
+                    grants.add(spec, decision.rule, scope_of(question, answer))
             return await inner(request)
 
         return call
@@ -62,17 +83,34 @@ def approved(
     return wrap
 
 
+def scope_of(question: ApprovalRequest, answer: ApprovalAnswer) -> Mapping[str, str]:
+    """What an answer "allow for this run" covers."""
+    return question.scope if answer.scope is None else answer.scope
+
+
+def scope_text(name: str, scope: Mapping[str, str]) -> str:
+    """`Bash command=pytest -q`; the name alone means all calls of the tool."""
+    return name + "".join(f" {argument}={pattern}" for argument, pattern in scope.items())
+
+
 async def _question(
-    call: ToolCall, spec: ToolSpec, rule: str, window: float, preview: Preview | None
+    call: ToolCall, spec: ToolSpec, decision: Decision, window: float, preview: Preview | None
 ) -> ApprovalRequest:
     return ApprovalRequest(
         call=call,
         spec=spec,
-        rule=rule,
+        rule=decision.rule,
         summary=call_summary(call.name, call.arguments.for_model),
         diff=await preview(call) if preview else None,
         timeout_seconds=window,
+        scope=dict(decision.patterns) or _same_subject(call.arguments.for_model),
     )
+
+
+def _same_subject(arguments: JsonObject) -> dict[str, str]:
+    """Calls about the same thing: approving one command approves no other (spec liveagent §22.22)."""
+    subjects = {name: value for name, value in arguments.items() if name in _SUBJECTS} or arguments
+    return {name: glob.escape(spelled(value)) for name, value in subjects.items()}
 
 
 def in_time(approver: Approver) -> Ask:
@@ -94,10 +132,7 @@ def in_time(approver: Approver) -> Ask:
 
 def call_summary(name: str, arguments: JsonObject) -> str:
     """A call for the person who decides: the name, then one argument a line, cut at MAX_SUMMARY characters."""
-    lines = [
-        name,
-        *(f"{key}: {value if isinstance(value, str) else canonical_json(value)}" for key, value in arguments.items()),
-    ]
+    lines = [name, *(f"{key}: {spelled(value)}" for key, value in arguments.items())]
     text = "\n".join(lines)
     return text if len(text) <= MAX_SUMMARY else text[: MAX_SUMMARY - 3] + "..."
 

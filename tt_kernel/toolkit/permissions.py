@@ -8,11 +8,16 @@ How a call is decided:
 4. The default by effect: `none`, `workspace` and what only reads this machine: allow. Functions of this notebook: allow,
    because the user wrote them here. `project`, `host` and `external`: ask.
 Where nobody can answer, ask is deny.
+
+A pattern that allows is read with care: `*` in a pattern for a `command` does not stand for what chains commands
+(`; & | < > $( ` and line ends), so that `pytest*` does not allow `pytest; rm -r .`. Patterns that ask or deny have no such limit.
 """
 
 import fnmatch
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tt_kernel.domain.canonical import Json, JsonObject, canonical_json
@@ -25,23 +30,33 @@ STRICTNESS = ("auto", "sandbox", "sandbox-offline", "ask")
 """Safety modes, loosest first (spec liveagent §3.2)."""
 
 _HARMLESS = frozenset({"none", "workspace"})
+_CHAINING = re.compile(r"[;&|<>`\n\r]|\$\(")
+_SIMPLE_WORD = re.compile(r"[\w./-]+")
 _NOTEBOOK = "extension/notebook:"
 
 
 @dataclass(frozen=True)
 class Decision:
-    """`rule` is the text of the rule that decided; `unattended`: it asks, but nobody can answer here."""
+    """How a call was decided.
+
+    Attributes:
+        rule: The text of the rule that decided.
+        patterns: The argument patterns of that rule; empty for defaults.
+        unattended: It asks, but nobody can answer here.
+    """
 
     decision: Verdict
     rule: str
+    patterns: Mapping[str, str] = field(default_factory=dict)
     unattended: bool = False
 
-    def refusal(self, name: str) -> str:
+    def refusal(self, name: str, arguments: JsonObject | None = None) -> str:
         """Why the tool `name` was not run, and how that can be changed: for the model and for the person who reads on."""
         if self.unattended:
             return (
-                f'{name} was not run: rule "{self.rule}" and nobody can answer here. To allow it, add '
-                f'{{"tool": "{name}", "decision": "allow"}} to permissions.rules of the profile. Do not repeat this call.'
+                f'{name} was not run: rule "{self.rule}" and nobody can answer here. '
+                f"The user can allow it with %agent permissions allow {name}{_option(arguments or {})}. "
+                "Do not repeat this call."
             )
         return f'{name} was not run: rule "{self.rule}" forbids it. Do not repeat this call.'
 
@@ -71,43 +86,85 @@ class PermissionEngine:
             name: Its call name.
             arguments: Decoded arguments.
         """
-        verdict, rule = self._verdict(spec, name, arguments)
-        if verdict == "ask" and not self._interactive:
-            return Decision("deny", rule, unattended=True)
-        return Decision(verdict, rule)
+        decision = self._decision(spec, name, arguments)
+        if decision.decision == "ask" and not self._interactive:
+            return Decision("deny", decision.rule, decision.patterns, unattended=True)
+        return decision
 
-    def _verdict(self, spec: ToolSpec, name: str, arguments: JsonObject) -> tuple[Verdict, str]:
+    def _decision(self, spec: ToolSpec, name: str, arguments: JsonObject) -> Decision:
         matching = [rule for rule in self._rules() if _applies(rule, spec, name, arguments)]
         denying = next((rule for rule in matching if rule.decision == "deny"), None)
         if denying is not None:
-            return "deny", _text(denying)
+            return _by(denying)
         if self.safety == "ask" and not spec.read_only and spec.effect != "none":
-            return "ask", "safety = ask"
-        if matching:
-            return matching[0].decision, _text(matching[0])
-        return _default(spec)
+            return Decision("ask", "safety = ask")
+        return _by(matching[0]) if matching else _default(spec)
 
     def _rules(self) -> Iterator[PermissionRule]:
         for layer in self._layers:
             yield from layer.rules
 
 
-def _default(spec: ToolSpec) -> tuple[Verdict, str]:
+def arguments_match(patterns: Mapping[str, str], arguments: JsonObject, *, allowing: bool) -> bool:
+    """Whether every argument that `patterns` names is there and its text matches the glob.
+
+    Args:
+        patterns: Argument -> glob.
+        arguments: Of a call.
+        allowing: The match lets the call happen, so chained commands are no match.
+    """
+    return all(
+        argument in arguments
+        and fnmatch.fnmatchcase(spelled(arguments[argument]), pattern)
+        and not (allowing and argument == "command" and _chains(spelled(arguments[argument]), pattern))
+        for argument, pattern in patterns.items()
+    )
+
+
+def _chains(text: str, pattern: str) -> bool:
+    """Whether a command has more that chains commands than its pattern says in so many words."""
+    return bool(Counter(_CHAINING.findall(text)) - Counter(_CHAINING.findall(pattern)))
+
+
+def spelled(value: Json) -> str:
+    """An argument as rules see it: text as it is, anything else as canonical JSON."""
+    return value if isinstance(value, str) else canonical_json(value)
+
+
+def rule_text(rule: PermissionRule) -> str:
+    """`Bash command=git * = ask`."""
+    where = "".join(f" {name}={pattern}" for name, pattern in rule.arguments.items())
+    return f"{rule.tool}{where} = {rule.decision}"
+
+
+def _by(rule: PermissionRule) -> Decision:
+    return Decision(rule.decision, rule_text(rule), rule.arguments)
+
+
+def _default(spec: ToolSpec) -> Decision:
     if spec.id.startswith(_NOTEBOOK):
-        return "allow", "notebook functions = allow"
+        return Decision("allow", "notebook functions = allow")
     if spec.effect in _HARMLESS:
-        return "allow", f"{spec.effect} = allow"
-    # What an external tool says of itself is no reason to trust it (spec liveagent §11.1).
-    if spec.read_only and spec.effect != "external":
-        return "allow", "read only = allow"
-    return "ask", f"{spec.effect} = ask"
+        return Decision("allow", f"{spec.effect} = allow")
+    # What an external tool says of itself is no reason to trust it (spec liveagent §11.1); built-in ones are ours.
+    if spec.read_only and (spec.effect != "external" or spec.id.provider == "builtin"):
+        return Decision("allow", "read only = allow")
+    return Decision("ask", f"{spec.effect} = ask")
 
 
 def _applies(rule: PermissionRule, spec: ToolSpec, name: str, arguments: JsonObject) -> bool:
-    return _names(rule.tool, spec, name) and all(
-        argument in arguments and fnmatch.fnmatchcase(_spelled(arguments[argument]), pattern)
-        for argument, pattern in rule.arguments.items()
+    return _names(rule.tool, spec, name) and arguments_match(
+        rule.arguments, arguments, allowing=rule.decision == "allow"
     )
+
+
+def _option(arguments: JsonObject) -> str:
+    """The `--pattern` that allows no more than calls like this one, where it can be written simply."""
+    word = _SIMPLE_WORD.match(str(arguments.get("command", "")).strip())
+    if word:
+        return f' --pattern "command={word[0]}*"'
+    path = str(arguments.get("path", ""))
+    return f' --pattern "path={path}"' if _SIMPLE_WORD.fullmatch(path) else ""
 
 
 def _names(pattern: str, spec: ToolSpec, name: str) -> bool:
@@ -116,12 +173,3 @@ def _names(pattern: str, spec: ToolSpec, name: str) -> bool:
     if pattern.startswith("group:"):
         return spec.group == pattern.removeprefix("group:")
     return any(text == pattern or fnmatch.fnmatchcase(text, pattern) for text in (spec.id, name))
-
-
-def _spelled(value: Json) -> str:
-    return value if isinstance(value, str) else canonical_json(value)
-
-
-def _text(rule: PermissionRule) -> str:
-    where = "".join(f" {name}={pattern}" for name, pattern in rule.arguments.items())
-    return f"{rule.tool}{where} = {rule.decision}"

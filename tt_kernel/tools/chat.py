@@ -182,7 +182,7 @@ def read_messages(
     ]
     check_total((part for _, part in read), CODES)
     head = f"Read {_many(len(read), 'message')} ({len(known)} total)."
-    structured = {"messages": [_facts(message, part) for message, part in read], "total": len(known)}
+    structured = {"messages": [_facts(message, part) for message, part in read], "messageCount": len(known)}
     return Outcome(
         "\n\n".join([head, *(_block(message, part) for message, part in read)]),
         structured=structured,

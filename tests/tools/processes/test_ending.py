@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tt_kernel.tools.processes import ProcessTable
-from tt_kernel.tools.processes.ending import TAG, added_tag, birth_of, end_all, tagged, tree
+from tt_kernel.tools.processes.ending import TAG, added_tag, birth_of, end_all, process_of, tagged, tree
 
 from .support import gone, pids_in
 
@@ -215,16 +215,32 @@ async def test_a_kernel_inside_a_session_belongs_to_it(bench, tmp_path) -> None:
 # ---- the parts
 
 
-def test_a_later_process_with_the_same_id_is_not_taken() -> None:
+def test_a_root_that_is_gone_has_no_tree() -> None:
     process = subprocess.Popen(["sleep", "30"])
+    root = psutil.Process(process.pid)
     try:
-        birth = birth_of(process.pid)
-        assert process.pid in [member.pid for member in tree(process.pid, birth)]
-        assert tree(process.pid, birth - 5) == set()
+        assert root in tree(root)
     finally:
         process.kill()
         process.wait()
-    assert tree(process.pid, birth) == set() and birth_of(process.pid) == 0.0
+    assert tree(root) == set() and process_of(process.pid) is None
+
+
+async def test_a_watchdog_takes_no_later_process_with_the_same_id(bench) -> None:
+    """What it is told again after a restart may be gone: it ends only what was born when it is told."""
+    await bench.bash("true")
+    others = [subprocess.Popen(["sleep", "30"]) for _ in range(2)]
+    try:
+        told, same_id = (psutil.Process(other.pid) for other in others)
+        bench.table._watchdog.watch(told)
+        bench.table._watchdog._tell(f"{same_id.pid} {birth_of(same_id) - 60}\n".encode())
+        bench.table._watchdog.close()
+        assert others[0].wait(5) == -signal.SIGTERM
+        assert others[1].poll() is None
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def test_giving_up_is_told() -> None:

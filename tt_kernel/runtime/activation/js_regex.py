@@ -39,14 +39,14 @@ class JsRegexes:
     _invalid: set[tuple[str, str]] = field(default_factory=set)
 
     def test(self, source: str, flags: str, text: str) -> bool | None:
-        """Whether the expression occurs in the text; None when it is no expression at all."""
+        """Whether the expression occurs in the text; None when it is no expression at all. The text has no lone surrogates."""
         shown = f"/{source}/{flags}"
         if (source, flags) in self._invalid:
             return None
         if shown in self.slow or len(self.slow) * SECONDS >= TOTAL_SECONDS:
             return False
         try:
-            return bool(self._run(*map(_scalar, (source, flags, text))))
+            return bool(self._run(source.encode("utf-8", "replace").decode("utf-8"), flags, text))
         except Exception as error:  # noqa: BLE001  the engine has an exception type of its own
             if "SyntaxError" in str(error):
                 self._invalid.add((source, flags))
@@ -63,8 +63,3 @@ class JsRegexes:
         context.set_time_limit(SECONDS)
         context.set_memory_limit(MEMORY)
         return context.eval(_TEST)
-
-
-def _scalar(text: str) -> str:
-    """Without lone surrogates, which cannot be handed over."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -20,16 +20,40 @@ _BEFORE = rf"(?<!(?![{_SPACELESS}])\w)"
 _AFTER = rf"(?!(?![{_SPACELESS}])\w)"
 _EDGE = re.compile(rf"[{_SPACELESS}]")
 
+MARK = "\x01"
+"""Stands before every message, so that an expression can tell where one begins."""
 
-@dataclass(frozen=True)
-class Text:
-    """A text to scan."""
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Messages, or other texts that are scanned, each behind a MARK.
+
+    `found` remembers which plain keys it holds: sweeps ask again and again.
+    """
 
     raw: str
+    found: dict[tuple[str, bool, bool], bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "Part":
+        return cls("\n".join(MARK + text for text in texts if text))
 
     @cached_property
     def lower(self) -> str:
         return self.raw.lower()
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """What is scanned for an entry. A plain key is within one of the parts; an expression sees all of them as one text."""
+
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def whole(self) -> str:
+        text = "\n".join(part.raw for part in self.parts if part.raw)
+        # Lone surrogates cannot be handed to the engine of expressions.
+        return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 @dataclass
@@ -47,10 +71,10 @@ class KeyMatcher:
 
     def matches(self, key: str, text: Text, entry: LoreEntry) -> bool:
         key = self.substitute(key).strip()
-        if not key or not text.raw:
+        if not key or not text.whole:
             return False
         expression = regex_key(key)
-        found = None if expression is None else self.regexes.test(*expression, text.raw)
+        found = None if expression is None else self.regexes.test(*expression, text.whole)
         return self._plain(key, text, entry) if found is None else found
 
     def count(self, keys: Iterable[str], text: Text, entry: LoreEntry) -> int:
@@ -84,11 +108,20 @@ class KeyMatcher:
 
     def _plain(self, key: str, text: Text, entry: LoreEntry) -> bool:
         exact = self.settings.case_sensitive if entry.case_sensitive is None else entry.case_sensitive
-        key, where = (key, text.raw) if exact else (key.lower(), text.lower)
         whole = self.settings.match_whole_words if entry.match_whole_words is None else entry.match_whole_words
-        if not whole or len(key.split()) > 1:
-            return key in where
-        return key in where and self._word(key).search(where) is not None
+        if not exact:
+            key = key.lower()
+        wanted = (key, exact, whole and len(key.split()) == 1)
+        return any(self._holds(part, wanted) for part in text.parts)
+
+    def _holds(self, part: Part, wanted: tuple[str, bool, bool]) -> bool:
+        known = part.found.get(wanted)
+        if known is None:
+            key, exact, whole = wanted
+            where = part.raw if exact else part.lower
+            known = key in where and (not whole or self._word(key).search(where) is not None)
+            part.found[wanted] = known
+        return known
 
     def _word(self, key: str) -> re.Pattern[str]:
         pattern = self._words.get(key)

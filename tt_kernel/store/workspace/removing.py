@@ -3,6 +3,7 @@
 # ruff: noqa: PTH106, PTH108, PTH112, PTH116
 # Plain strings: building Path objects costs more than the calls that they wrap.
 
+import errno
 import os
 import shutil
 import stat
@@ -12,6 +13,8 @@ from tt_kernel.store.workspace.listing import EntryKind
 from tt_kernel.store.workspace.roots import Place
 
 _REPARSE_POINT = 0x400
+_NO_NAME = frozenset({errno.ENAMETOOLONG, errno.EINVAL})
+"""Nothing can be there: the operating system takes no such name."""
 
 
 def entry_kind(path: str) -> EntryKind | None:
@@ -20,6 +23,10 @@ def entry_kind(path: str) -> EntryKind | None:
         status = os.stat(path, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        if error.errno in _NO_NAME:
+            return None
+        raise
     if stat.S_ISLNK(status.st_mode) or getattr(status, "st_file_attributes", 0) & _REPARSE_POINT:
         return "link"
     if stat.S_ISDIR(status.st_mode):

@@ -21,6 +21,7 @@ TAG = "TT_PROCESS_TAG"
 
 _POLL = 0.02
 _PARENT_POLL = 0.5
+_SAME_BIRTH = 2.0
 
 
 def tagged(tag: str) -> set[psutil.Process]:
@@ -33,26 +34,18 @@ def added_tag(own: str) -> str:
     return "/".join(filter(None, [os.environ.get(TAG), own]))
 
 
-def tree(pid: int, birth: float) -> set[psutil.Process]:
-    """A root, its descendants and, on POSIX, the members of its session. Empty when the root is gone.
-
-    Args:
-        pid: The root.
-        birth: Its creation time as psutil gives it, so that a later process with the same id is not taken for it.
-    """
+def tree(root: psutil.Process) -> set[psutil.Process]:
+    """A root, its descendants and, on POSIX, the members of its session. Empty when the root is gone."""
     try:
-        root = psutil.Process(pid)
-        if root.create_time() != birth or not alive(root):
-            return set()
-        return {root, *root.children(recursive=True), *_session_of(pid)}
+        return {root, *root.children(recursive=True), *_session_of(root.pid)} if alive(root) else set()
     except psutil.Error:
         return set()
 
 
-def birth_of(pid: int) -> float:
-    """Creation time of a process; 0 when it is gone already."""
+def birth_of(process: psutil.Process) -> float:
+    """When it was created, in seconds; 0 when it is gone already."""
     try:
-        return psutil.Process(pid).create_time()
+        return process.create_time()
     except psutil.Error:
         return 0.0
 
@@ -87,7 +80,7 @@ def end_all(find: Callable[[], set[psutil.Process]], *, grace: float, limit: flo
     stop_at = time.monotonic() + limit
     victims = {process for process in find() if alive(process)}
     # Parents first: a shell that dies before its child cannot write "Terminated" into the output.
-    for process in sorted(victims, key=lambda process: (process.create_time(), process.pid)):
+    for process in sorted(victims, key=lambda process: (birth_of(process), process.pid)):
         with contextlib.suppress(psutil.Error, OSError):
             process.terminate()
     _wait(victims, min(stop_at, time.monotonic() + grace))
@@ -128,7 +121,7 @@ def _watch(tag: str, parent: int) -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
-    roots: set[tuple[int, float]] = set()
+    roots: list[psutil.Process] = []
     closed = threading.Event()
     threading.Thread(target=_read_roots, args=(roots, closed), daemon=True).start()
     kernel = process_of(parent)
@@ -138,16 +131,19 @@ def _watch(tag: str, parent: int) -> None:
             break
 
     def left() -> set[psutil.Process]:
-        found = tagged(tag).union(*(tree(pid, birth) for pid, birth in list(roots)))
+        found = tagged(tag).union(*map(tree, list(roots)))
         return {process for process in found if process.pid != os.getpid()}
 
     end_all(left, grace=0.3, limit=10.0)
 
 
-def _read_roots(roots: set[tuple[int, float]], closed: threading.Event) -> None:
+def _read_roots(roots: list[psutil.Process], closed: threading.Event) -> None:
     for line in sys.stdin:
         pid, _, birth = line.partition(" ")
-        roots.add((int(pid), float(birth)))
+        root = process_of(int(pid))
+        # The id may be another process's by now. The tolerance is for clocks that are set while this runs.
+        if root is not None and abs(birth_of(root) - float(birth)) < _SAME_BIRTH:
+            roots.append(root)
     closed.set()
 
 

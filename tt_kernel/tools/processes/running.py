@@ -67,8 +67,7 @@ class Running:
         self.status: Status = "running"
         self._code: int | None = None
         self.held_open = False
-        self.pid = 0
-        self.birth = 0.0
+        self.root: psutil.Process | None = None
         self._limits = limits
         self._output = output
         self._filters = {fd: OutputFilter() for fd in _STREAMS}
@@ -149,6 +148,11 @@ class Running:
         except ValueError:
             return f"signal {-self._code}"
 
+    @property
+    def pid(self) -> int | None:
+        """Of the process that was started; None when it was gone at once."""
+        return self.root.pid if self.root is not None else None
+
     def release(self) -> None:
         """Let go of the pipes. A process that still runs is killed."""
         self._clear_timers()
@@ -159,8 +163,7 @@ class Running:
 
     def began(self, transport: asyncio.SubprocessTransport) -> None:
         self._transport = transport
-        self.pid = transport.get_pid()
-        self.birth = ending.birth_of(self.pid)
+        self.root = ending.process_of(transport.get_pid())
 
     def received(self, fd: int, data: bytes) -> None:
         if self._ended_at is None:
@@ -189,7 +192,8 @@ class Running:
 
     def _end_tree(self) -> bool:
         def find() -> set[psutil.Process]:
-            return ending.tree(self.pid, self.birth) | ending.tagged(self._tag)
+            family = ending.tree(self.root) if self.root is not None else set()
+            return family | ending.tagged(self._tag)
 
         return ending.end_all(find, grace=self._limits.grace, limit=self._limits.stop)
 

@@ -89,7 +89,7 @@ class ProcessTable:
             await self._start(running)
             yield
         finally:
-            self._watchdog.forget(running.pid, running.birth)
+            self._watchdog.forget(running.root)
             running.release()
 
     def next_tag(self) -> str:
@@ -124,7 +124,7 @@ class ProcessTable:
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             raise ToolError(START_FAILED, f"The command could not be started: {reason}.") from error
-        self._watchdog.watch(running.pid, running.birth)
+        self._watchdog.watch(running.root)
 
     def _free(self, name: str) -> str:
         number, free = 1, name
@@ -153,7 +153,7 @@ class ProcessTable:
 
     def _forget(self, session: Session) -> None:
         self._sessions.pop(session.id, None)
-        self._watchdog.forget(session.pid, session.birth)
+        self._watchdog.forget(session.root)
         session.release()
 
     def _clean_later(self) -> None:

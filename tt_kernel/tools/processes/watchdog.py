@@ -7,6 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+import psutil
+
+from tt_kernel.tools.processes.ending import birth_of
 from tt_kernel.tools.processes.environment import command_environment
 
 OWN_SESSION = os.name == "posix"
@@ -28,7 +31,7 @@ class Watchdog:
     def __init__(self, tag: str) -> None:
         self._tag = tag
         self._process: subprocess.Popen[bytes] | None = None
-        self._roots: list[bytes] = []
+        self._roots: dict[psutil.Process, bytes] = {}
 
     @property
     def pid(self) -> int | None:
@@ -42,24 +45,24 @@ class Watchdog:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
         self._process = _start(self._tag)
-        for line in self._roots:
+        for line in self._roots.values():
             self._tell(line)
 
-    def watch(self, pid: int, birth: float) -> None:
+    def watch(self, root: psutil.Process | None) -> None:
         """Tell it of a root; needed where the environment of other processes cannot be read."""
-        line = f"{pid} {birth!r}\n".encode()
-        self._roots.append(line)
-        self._tell(line)
+        if root is not None:
+            self._roots[root] = f"{root.pid} {birth_of(root)!r}\n".encode()
+            self._tell(self._roots[root])
 
-    def forget(self, pid: int, birth: float) -> None:
-        """A root has ended and needs not be told to the next watchdog."""
-        with contextlib.suppress(ValueError):
-            self._roots.remove(f"{pid} {birth!r}\n".encode())
+    def forget(self, root: psutil.Process | None) -> None:
+        """A root needs not be told to the next watchdog."""
+        if root is not None:
+            self._roots.pop(root, None)
 
     def close(self) -> None:
         """End it: it ends what is left first. Blocks for as long as that takes."""
         process, self._process = self._process, None
-        self._roots = []
+        self._roots = {}
         if process is None:
             return
         with contextlib.suppress(OSError):

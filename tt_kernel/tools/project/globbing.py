@@ -1,6 +1,5 @@
 """Glob: spec liveagent §5.8. ripgrep lists the files; the pattern is matched here."""
 
-import os
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -100,7 +99,7 @@ class Found:
         for number, raw in enumerate(b"".join(self._pieces).split(b"\0")):
             if number % 1024 == 0:
                 stop.check()
-            inner = self._scope.relative(os.fsdecode(raw))
+            inner = self._scope.relative(raw.decode("utf-8", "replace"))
             if inner and wanted.matches(inner):
                 found.append(inner)
         return found

@@ -39,7 +39,7 @@ class Glob:
     def matches(self, path: str) -> bool:
         """Whether a relative path with `/` fits one of the patterns."""
         parts = path.split("/")
-        return any(_fits(one, parts) for one in self.alternatives)
+        return any(fits(one, parts) for one in self.alternatives)
 
 
 def any_of(patterns: str) -> Glob:
@@ -54,8 +54,11 @@ def any_of(patterns: str) -> Glob:
     )
 
 
-def _fits(segments: Sequence[Segment], parts: Sequence[str]) -> bool:
-    """Like the matching of `*`, with segments for characters: only the last `**` is ever gone back to."""
+def fits(segments: Sequence[Segment], parts: Sequence[str]) -> bool:
+    """Whether a path's segments fit those of a pattern.
+
+    Like the matching of `*`, with segments for characters: only the last `**` is ever gone back to.
+    """
     at = number = 0
     back: tuple[int, int] | None = None
     while number < len(parts):
@@ -84,18 +87,26 @@ def _segments(pattern: str, told: str) -> tuple[Segment, ...]:
         raise _invalid(told, "it is empty")
     if ".." in parts:
         raise _invalid(told, "it has a '..' segment")
-    compiled = [None if part == "**" else _segment(part, told) for part in parts]
+    compiled = [None if part == "**" else segment(part, told) for part in parts]
     segments = compiled if anchored or compiled == [None] else [None, *compiled]
     if segments[-1] is None:
         segments.append(re.compile(r"(?s:.+)"))
     return tuple(segment for segment, before in zip(segments, [..., *segments], strict=False) if segment or before)
 
 
-_TOKEN = re.compile(r"\*+|\?|\[[!^]?\]?[^\]]*\]|[\s\S]")
+_TOKEN = re.compile(r"\\[\s\S]|\*+|\?|\[[!^]?\]?[^\]]*\]|[\s\S]")
 
 
-def _segment(text: str, told: str) -> re.Pattern[str]:
-    """One segment as a regular expression without backtracking: after each `*` the first place that fits is taken."""
+def segment(text: str, told: str) -> re.Pattern[str]:
+    """One segment as a regular expression without backtracking: after each `*` the first place that fits is taken.
+
+    Args:
+        text: The segment; a backslash before a character takes it as it is.
+        told: The whole pattern, for the error message.
+
+    Raises:
+        ToolError: `project.glob_invalid`.
+    """
     runs = [""]
     for piece in _TOKEN.findall(text):
         if piece.startswith("*"):
@@ -114,6 +125,8 @@ def _segment(text: str, told: str) -> re.Pattern[str]:
 def _one(piece: str) -> str:
     if piece == "?":
         return "."
+    if piece.startswith("\\"):
+        return re.escape(piece[1:] or piece)
     if not piece.startswith("["):
         return re.escape(piece)
     inside = piece[1:-1]

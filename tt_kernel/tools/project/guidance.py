@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tt_kernel.domain.errors import ToolError
+from tt_kernel.domain.errors import StorageFault, ToolError
 from tt_kernel.store.workspace import GuardFailed, LeavesRoot, Place, quoted, shown
 from tt_kernel.tools.project.desk import ProjectDesk
 
@@ -43,6 +43,13 @@ def guided(desk: ProjectDesk, place: Place) -> Iterator[None]:
         if code is None:
             raise
         raise ToolError(code, error.message + _advice(desk, code)) from error
+    except StorageFault as fault:
+        # A full disk ends the run; a place that cannot be read or written is the model's to leave alone.
+        if fault.code == "storage.full":
+            raise
+        raise ToolError("project.io", fault.message) from fault
+    except OSError as error:
+        raise ToolError("project.io", f"{quoted(place.logical)}: {error.strerror}.") from error
 
 
 def _advice(desk: ProjectDesk, code: str) -> str:

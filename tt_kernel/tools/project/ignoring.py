@@ -9,10 +9,14 @@ go by `IgnoreRules`.
 """
 
 import os
+import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
+from tt_kernel.domain.errors import ToolError
+from tt_kernel.tools.project.globs import Segment, fits, segment
 from tt_kernel.tools.project.sealed import is_hidden
 
 MAX_BYTES = 1 << 20
@@ -71,6 +75,64 @@ def _rules(path: str) -> Iterator[str]:
     yield from (line.removesuffix("\r") for line in lines if line.strip() and not line.startswith("#"))
 
 
+@dataclass(frozen=True)
+class _Rule:
+    """One line of a .gitignore. `named` rules are for names at any depth, the others for paths from its folder on."""
+
+    excludes: bool
+    folders_only: bool
+    named: bool
+    segments: tuple[Segment, ...]
+
+    def covers(self, parts: tuple[str, ...], *, folder: bool) -> bool:
+        if self.folders_only and not folder:
+            return False
+        return fits(self.segments, parts[-1:] if self.named else parts)
+
+
+def _rule(line: str) -> _Rule | None:
+    """None for a line that means nothing (git skips such lines too)."""
+    body = line.removeprefix("!")
+    while body.endswith(" ") and not body.endswith("\\ "):
+        body = body[:-1]
+    plain = body.rstrip("/") if body.endswith("/") else body
+    parts = [part for part in plain.split("/") if part]
+    if not parts:
+        return None
+    try:
+        segments: list[Segment] = [None if part == "**" else segment(part, line) for part in parts]
+        if segments[-1] is None:
+            segments.append(segment("*", line))
+    except ToolError:
+        return None
+    named = "/" not in plain
+    return _Rule(not line.startswith("!"), body.endswith("/"), named and parts != ["**"], tuple(segments))
+
+
+class _Rules:
+    """The rules of one .gitignore, asked often: most entries are seen at a glance to be touched by none of them."""
+
+    def __init__(self, rules: list[_Rule]) -> None:
+        self._last_first = rules[::-1]
+        names = [rule.segments[0].pattern for rule in rules if rule.named and rule.segments[0]]
+        self._names = re.compile("|".join(f"(?:{name})" for name in names)) if names else None
+        paths = [rule.segments[0] for rule in rules if not rule.named]
+        self._anywhere = any(first is None for first in paths)
+        starts = [first.pattern for first in paths if first is not None]
+        self._starts = re.compile("|".join(f"(?:{start})" for start in starts)) if starts else None
+
+    def verdict(self, parts: tuple[str, ...], *, folder: bool) -> bool | None:
+        """What the last rule that covers an entry says; None when none does."""
+        if not self._last_first or not self._may_touch(parts):
+            return None
+        return next((rule.excludes for rule in self._last_first if rule.covers(parts, folder=folder)), None)
+
+    def _may_touch(self, parts: tuple[str, ...]) -> bool:
+        if self._anywhere or (self._names is not None and self._names.fullmatch(parts[-1])):
+            return True
+        return self._starts is not None and self._starts.fullmatch(parts[0]) is not None
+
+
 class IgnoreRules:
     """Asked about one entry after another, from the top down: below an ignored folder nobody asks.
 
@@ -80,7 +142,7 @@ class IgnoreRules:
 
     def __init__(self, base: str) -> None:
         self._base = base
-        self._specs: dict[tuple[str, ...], Callable[[str], bool | None] | None] = {}
+        self._known: dict[tuple[str, ...], _Rules] = {}
 
     @cached_property
     def _top(self) -> str:
@@ -91,43 +153,20 @@ class IgnoreRules:
         return _between(self._top, self._base)
 
     def ignores(self, parts: tuple[str, ...], *, folder: bool) -> bool:
-        """Whether an entry (below the base) is left out."""
+        """Whether an entry (below the base) is left out: the last rule of the nearest .gitignore that has one says so."""
         if folder and is_hidden(parts[-1]):
             return True
         whole = (*self._prefix, *parts)
         for count in range(len(whole) - 1, -1, -1):
-            decide = self._spec(whole[:count])
-            verdict = decide("/".join(whole[count:]) + ("/" if folder else "")) if decide else None
+            verdict = self._of(whole[:count]).verdict(whole[count:], folder=folder)
             if verdict is not None:
                 return verdict
         return False
 
-    def _spec(self, folder: tuple[str, ...]) -> Callable[[str], bool | None] | None:
-        if folder not in self._specs:
-            rules = [*_rules(os.path.join(self._top, *folder, ".gitignore"))]  # noqa: PTH118
+    def _of(self, folder: tuple[str, ...]) -> _Rules:
+        if folder not in self._known:
+            lines = [*_rules(os.path.join(self._top, *folder, ".gitignore"))]  # noqa: PTH118
             if not folder:
-                rules = [*_rules(os.path.join(self._top, ".git", "info", "exclude")), *rules]  # noqa: PTH118
-            self._specs[folder] = _decider(rules)
-        return self._specs[folder]
-
-
-def _decider(rules: list[str]) -> Callable[[str], bool | None] | None:
-    if not rules:
-        return None
-    import pathspec  # noqa: PLC0415  most folders that are listed have no rules
-
-    try:
-        spec = pathspec.GitIgnoreSpec.from_lines(rules)
-    except ValueError:
-        spec = pathspec.GitIgnoreSpec.from_lines(filter(_is_valid, rules))
-    return lambda path: spec.check_file(path).include
-
-
-def _is_valid(rule: str) -> bool:
-    import pathspec  # noqa: PLC0415
-
-    try:
-        pathspec.GitIgnoreSpec.from_lines([rule])
-    except ValueError:
-        return False
-    return True
+                lines = [*_rules(os.path.join(self._top, ".git", "info", "exclude")), *lines]  # noqa: PTH118
+            self._known[folder] = _Rules([rule for line in lines if (rule := _rule(line)) is not None])
+        return self._known[folder]

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -132,4 +131,5 @@ def cut(line: str, at: int = 0) -> str:
 def _text(value: Json) -> str:
     if "text" in value:
         return str(value["text"])
-    return os.fsdecode(base64.b64decode(value["bytes"]))
+    # What no UTF-8 is cannot be written down as JSON either.
+    return base64.b64decode(value["bytes"]).decode("utf-8", "replace")

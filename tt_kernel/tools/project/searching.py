@@ -205,7 +205,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 
 
 def _printable(text: str) -> str:
-    return _CONTROL.sub("\ufffd", text.encode("utf-8", "replace").decode("utf-8"))
+    return _CONTROL.sub("\ufffd", text)
 
 
 def _bounded(blocks: Iterator[tuple[int, str]]) -> tuple[str, int]:
@@ -246,7 +246,10 @@ async def _counts(desk: ProjectDesk, place: Place, question: Question) -> tuple[
     _refuse(ended)
 
     def counted() -> list[tuple[str, int]]:
-        pairs = ((scope.relative(os.fsdecode(raw)), int(count)) for raw, count in _COUNT.findall(b"".join(pieces)))
+        pairs = (
+            (scope.relative(raw.decode("utf-8", "replace")), int(count))
+            for raw, count in _COUNT.findall(b"".join(pieces))
+        )
         return [(path, count) for path, count in pairs if question.wants(path)]
 
     return await in_thread(lambda _: counted()), ended

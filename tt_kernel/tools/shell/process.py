@@ -61,6 +61,7 @@ class Process:
             self._stderr.close()
             raise
         self._lock = threading.Lock()
+        self._waited = False
         threading.Thread(target=self._listen, name="tt-kernel-shell", daemon=True).start()
 
     @property
@@ -70,22 +71,20 @@ class Process:
     def send(self, frame: bytes) -> None:
         """Write a frame. Raises OSError when the child is gone."""
         with self._lock:
-            if self._popen.stdin is None:
+            stdin = self._popen.stdin
+            if stdin is None or stdin.closed:
                 raise BrokenPipeError
-            self._popen.stdin.write(frame)
-            self._popen.stdin.flush()
+            stdin.write(frame)
+            stdin.flush()
 
     def kill(self) -> None:
         """End the child and what it started, at once. Harmless when it is gone."""
-        if hasattr(os, "killpg"):
-            try:
-                # The child leads its own group, and a pid is not reused while we have not waited for it.
-                if self._popen.poll() is None:
-                    os.killpg(self._popen.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                self._popen.kill()
-        else:
+        if not hasattr(os, "killpg"):
             self._kill_tree()
+        elif not self._waited:
+            # The child leads its own group; until we have waited for it, the number is nobody else's.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._popen.pid, signal.SIGKILL)
 
     def _kill_tree(self) -> None:
         try:
@@ -103,6 +102,7 @@ class Process:
         """Kill, and give back what the process held. May take some milliseconds."""
         self.kill()
         self._popen.wait()
+        self._waited = True
         with self._lock:
             if self._popen.stdin is not None:
                 with contextlib.suppress(OSError):  # a frame may be left in the buffer
@@ -115,6 +115,7 @@ class Process:
             code = self._popen.wait(timeout=1)
         except subprocess.TimeoutExpired:
             return "it stopped answering"
+        self._waited = True
         if code < 0:
             return f"signal {_signal_name(-code)}"
         return f"exit code {code}"
@@ -136,6 +137,7 @@ class Process:
                     self._on_frame(self, frame)
             except (OSError, ValueError, BrokenStream):
                 pass  # the end, all the same
+        self.kill()  # what it started may have outlived it
         self._on_frame(self, None)
 
 

@@ -3,7 +3,7 @@
 import random
 import string
 import uuid
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,10 +77,10 @@ class _Shuffle:
             options.words,
         )
 
-    async def items(self, files: Files, stdin: Any) -> list[bytes]:
+    async def items(self, files: Files, stdin: Any) -> Sequence[bytes] | range:
         if self.bounds is not None:
             low, high = self.bounds
-            return [str(number).encode() for number in range(low, high + 1)]
+            return range(low, high + 1)
         if self.echo:
             return [word.encode("utf-8", "replace") for word in self.words]
         if self.words and self.words[0] != "-":
@@ -106,13 +106,14 @@ def _split(data: bytes, end: bytes) -> list[bytes]:
     return items[:-1] if items[-1] == b"" else items
 
 
-def _drawn(items: list[bytes], ask: _Shuffle, chance: random.Random) -> Iterable[bytes]:
+def _drawn(items: Sequence[bytes] | range, ask: _Shuffle, chance: random.Random) -> list[bytes]:
     if ask.repeat:
         # Without a count the original never ends; here it ends where a reader would have stopped.
         count = MAX_RANGE if ask.count is None else min(ask.count, MAX_RANGE)
-        return [chance.choice(items) for _ in range(count)] if items else []
-    chance.shuffle(items)
-    return items if ask.count is None else items[: ask.count]
+        drawn = chance.choices(items, k=count) if items else []
+    else:
+        drawn = chance.sample(items, len(items) if ask.count is None else min(ask.count, len(items)))
+    return [item if isinstance(item, bytes) else str(item).encode() for item in drawn]
 
 
 async def mktemp(context: Any, call: Call) -> int:

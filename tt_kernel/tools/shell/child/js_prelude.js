@@ -25,6 +25,12 @@
     Object.defineProperty(target, name, { value, writable: true, configurable: true, enumerable: false });
   }
 
+  // Functions, not arrows: some are called with new.
+  const absent = (name, instead) =>
+    function () {
+      throw new Error(`${name} is not available: ${instead}`);
+    };
+
   // ---- clock and chance
 
   const RealDate = Date;
@@ -274,17 +280,15 @@
     set exitCode(value) {
       exitCode = checkedCode(value);
     },
+    get stdin() {
+      return absent("process.stdin", "read it with workspace.readText('/dev/stdin') from '@tauritavern/runtime'")();
+    },
     stdout: { write: (text) => write(1, text) },
     stderr: { write: (text) => write(2, text) },
   };
 
   // ---- what is not here says so
 
-  // Functions, not arrows: some are called with new.
-  const absent = (name, instead) =>
-    function () {
-      throw new Error(`${name} is not available: ${instead}`);
-    };
   const noTimers = "there are no timers, work runs to its end";
   const noNetwork = "there is no network";
   const files = "files are read and written with workspace from '@tauritavern/runtime'";

@@ -16,7 +16,7 @@ _PLAIN_WORDS = """: [ b2sum base64 basename cat cd chmod cksum cmp column comm c
 _PLAIN = frozenset(_PLAIN_WORDS.split())
 _OPTIONS_THAT_RUN = re.compile(r"--pre\b|--compress-program")
 # Words that hide a command from the analysis, or loops without a bound.
-_HIDDEN = re.compile(r"`|\b(?:while|until|trap|set)\b|&\s*$|&[^&>\d]|\(\(\s*;|\$\{[^}]*[$`]|@P\}")
+_HIDDEN = re.compile(r"`|\b(?:while|until|trap|set)\b|(?<![&>])&(?![&>\d])|\(\(\s*;|\$\{[^}]*[$`]|@P\}")
 
 
 def is_quick(bash: Any, command: str, ours: re.Pattern[str]) -> bool:

@@ -1,0 +1,356 @@
+"""Deciding a run before it starts: every name looked up, every option checked, nothing executed."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from tt_kernel.domain.canonical import Json, digest
+from tt_kernel.domain.connections import Connection
+from tt_kernel.domain.errors import UsageProblem
+from tt_kernel.domain.messages import Message, UserMessage
+from tt_kernel.domain.profiles import Profile
+from tt_kernel.domain.runs import RecordMode, Run, RunRecord, RunRequest
+from tt_kernel.domain.sessions import SessionRecord, history_messages
+from tt_kernel.domain.specs import Snapshot
+from tt_kernel.providers.names import ModelFacts, credentials, describe_model
+from tt_kernel.runtime.guidance import wrapped
+from tt_kernel.runtime.prompt import initial_messages
+from tt_kernel.session.assembly import is_recorded
+from tt_kernel.session.attachments import attach
+from tt_kernel.session.chats import Chats, ChatTurn
+from tt_kernel.session.loading import resumed_conversation
+from tt_kernel.session.models import Target, startable, target_of
+from tt_kernel.session.prepared import PreparedRun, Revision
+from tt_kernel.session.resume import resumption_of, stored_snapshot
+from tt_kernel.session.settings import with_settings
+from tt_kernel.session.toolbox import Toolbox
+from tt_kernel.store.connections import ConnectionShelf
+from tt_kernel.store.layout import AgentFolder
+from tt_kernel.store.persist import PersistShelf
+from tt_kernel.store.profiles import ProfileShelf
+from tt_kernel.store.recordings import Recordings
+from tt_kernel.store.runs import RunIndex
+from tt_kernel.store.secrets import Scrubber
+
+LAST_STATE = "last"
+"""`persist_base`: what the session's last run left."""
+MODES: tuple[RecordMode, ...] = ("auto", "live", "replay", "off")
+
+
+@dataclass
+class Planner:
+    """What decides runs of one notebook.
+
+    `earlier` finds a run to continue; `state` is the memory that the last run left. The scrubber is replaced with each
+    preparation: a key may have been set since the last run.
+    """
+
+    folder: AgentFolder
+    base_dir: Path
+    notebook: str | None
+    profiles: ProfileShelf
+    connections: ConnectionShelf
+    persist: PersistShelf
+    index: RunIndex
+    toolbox: Toolbox
+    chats: Chats
+    recordings: Recordings
+    load: Callable[[str], Run]
+    earlier: Callable[[str | Run | None], Run | None]
+    scrubber: Scrubber
+    default_model: str | None = None
+    state: str | None = None
+
+    def prepare(
+        self,
+        prompt: str,
+        *,
+        profile: str | Profile = "assistant",
+        model: str | None = None,
+        tools: Sequence[str] = (),
+        functions: Sequence[Callable[..., object]] = (),
+        continue_from: str | Run | None = None,
+        mode: RecordMode | None = None,
+        settings: Mapping[str, Json] | None = None,
+        images: Sequence[bytes] = (),
+        raw: bool = False,
+        persist_base: str | None = LAST_STATE,
+    ) -> PreparedRun:
+        """Resolve everything that decides a run; nothing is executed yet. Parameters as of `tt_kernel.run`.
+
+        `continue_from="last"` is the last run of this session, else of the folder. `persist_base` is the memory state to begin
+        with; by default what the session's last run left.
+
+        Raises:
+            UserError: Unknown profile, field, tool, run or model, or no model at all.
+        """
+        chosen = startable(with_settings(self._profile(profile), settings or {}))
+        target = self._target(chosen, model)
+        earlier = self.earlier(continue_from)
+        attachments, blobs = attach(images)
+        request = RunRequest(
+            prompt=self.scrubber.text(prompt),
+            profile=chosen,
+            model=target.name,
+            connection=target.connection,
+            attachments=attachments,
+            extra_tools=tuple(tools),
+            continue_from=earlier.id if earlier else None,
+            mode=self._mode(mode),
+            raw=raw,
+            persist_base=self.state if persist_base == LAST_STATE else persist_base,
+        )
+        return self._prepared(request, blobs, earlier.messages if earlier else (), functions)
+
+    def prepare_replay(self, run_id: str, *, functions: Sequence[Callable[..., object]] = ()) -> PreparedRun:
+        """The stored run's own request, in mode `replay`."""
+        record = self.index.find(run_id)
+        earlier = self.earlier(record.continue_from)
+        request = RunRequest(
+            prompt=record.prompt,
+            profile=record.profile,
+            model=record.model,
+            connection=record.connection,
+            attachments=record.attachments,
+            extra_tools=record.extra_tools,
+            continue_from=record.continue_from,
+            persist_base=record.persist_base,
+            mode="replay",
+        )
+        prepared = self._prepared(request, {}, earlier.messages if earlier else (), functions)
+        return replace(prepared, slot=record.slot)
+
+    def prepare_resume(
+        self, run_id: str, guidance: str | None = None, *, functions: Sequence[Callable[..., object]] = ()
+    ) -> PreparedRun:
+        """Go on with a stopped run in its own folder; `guidance` is said to the model first.
+
+        Raises:
+            UsageProblem: It cannot go on; the codes are in `session/resume.py`.
+        """
+        record = _of_a_cell(self.index.find(run_id))
+        layout = self.folder.run(record.id)
+        snapshot = stored_snapshot(layout)
+        name = self.notebook
+        resumption = resumption_of(record, layout, snapshot, name, guidance)
+        request = RunRequest(
+            prompt=record.prompt,
+            profile=record.profile,
+            model=record.model,
+            connection=record.connection,
+            attachments=record.attachments,
+            extra_tools=record.extra_tools,
+            continue_from=record.continue_from,
+            mode="off" if record.mode == "off" else "live",
+        )
+        conversation = resumed_conversation(layout, resumption.events, guidance)
+        return PreparedRun(
+            request=request,
+            key=record.key,
+            snapshot=snapshot,
+            functions=tuple(self.toolbox.functions(functions)),
+            blobs={},
+            history=(),
+            facts=self._facts(request, record.prompt),
+            slot=record.slot,
+            opening=tuple(conversation.messages),
+            persist_base=record.persist_base,
+            resumption=resumption,
+        )
+
+    def prepare_fix(
+        self,
+        run_id: str,
+        request: str,
+        *,
+        mode: RecordMode | None = None,
+        functions: Sequence[Callable[..., object]] = (),
+    ) -> PreparedRun:
+        """A new run that changes the answer of an earlier one, with its tools and conversation (spec tauritavern §10.6)."""
+        record = _of_a_cell(self.index.find(run_id))
+        layout = self.folder.run(record.id)
+        earlier = self.load(record.id)
+        asked = RunRequest(
+            prompt=self.scrubber.text(request),
+            profile=record.profile,
+            model=record.model,
+            connection=record.connection,
+            extra_tools=record.extra_tools,
+            revises=record.id,
+            persist_base=earlier.persist_state or record.persist_base,
+            mode=self._mode(mode),
+        )
+        guidance = UserMessage(text=wrapped(asked.prompt), source="guidance")
+        prepared = self._prepared(asked, {}, earlier.messages, functions, snapshot=stored_snapshot(layout))
+        return replace(
+            prepared,
+            opening=(*earlier.messages, guidance),
+            revision=Revision(files=layout.root, text=earlier.text),
+        )
+
+    def prepare_chat(
+        self,
+        name: str,
+        prompt: str,
+        *,
+        cell: str | None = None,
+        profile: str | Profile = "assistant",
+        model: str | None = None,
+        tools: Sequence[str] = (),
+        functions: Sequence[Callable[..., object]] = (),
+        mode: RecordMode | None = None,
+        settings: Mapping[str, Json] | None = None,
+        images: Sequence[bytes] = (),
+        raw: bool = False,
+    ) -> PreparedRun:
+        """A message to the session `name`: the replay of a turn of its history, or its next turn (spec tauritavern §10.7).
+
+        Args:
+            name: The session; it begins with its first message.
+            cell: The cell that speaks. Others as of `prepare`.
+
+        Raises:
+            UsageProblem: `agent.session_text_required`, a name that cannot be a folder, and what `prepare` raises.
+        """
+        chosen = startable(with_settings(_for_session(self._profile(profile)), settings or {}))
+        target = self._target(chosen, model)
+        attachments, blobs = attach(images)
+        request = RunRequest(
+            prompt=self.scrubber.text(prompt),
+            profile=chosen,
+            model=target.name,
+            connection=target.connection,
+            attachments=attachments,
+            extra_tools=tuple(tools),
+            session=_session_name(name),
+            mode=self._mode(mode),
+            raw=raw,
+        )
+        turn = self.chats.recorded_turn(name, request.prompt, cell, request.mode)
+        if turn is not None:
+            prepared = self._chat_run(request, blobs, functions, turn)
+            if request.mode == "replay" or is_recorded(self.recordings, prepared):
+                return prepared
+        record = SessionRecord(name=name, profile=chosen.id, model=target.name)
+        if name in self.chats.shelf.names():
+            record = self.chats.shelf.record(name).model_copy(update={"profile": chosen.id, "model": target.name})
+        return self._chat_run(request, blobs, functions, self.chats.new_turn(record, request.prompt, attachments))
+
+    def _chat_run(
+        self,
+        request: RunRequest,
+        blobs: Mapping[str, bytes],
+        functions: Sequence[Callable[..., object]],
+        turn: ChatTurn,
+    ) -> PreparedRun:
+        prepared = self._prepared(request, blobs, history_messages(turn.entries), functions)
+        system = initial_messages(request.profile, prepared.snapshot, "", session=True)[0]
+        return replace(
+            prepared,
+            opening=(system, *history_messages(turn.entries), *turn.opening),
+            persist_base=turn.before,
+            chat=turn,
+            slot=1,  # its place in the history tells a turn apart; the last recording of it is the one that counts
+        )
+
+    def _profile(self, profile: str | Profile) -> Profile:
+        return self.profiles.load(profile) if isinstance(profile, str) else profile
+
+    def _prepared(
+        self,
+        request: RunRequest,
+        blobs: Mapping[str, bytes],
+        history: Sequence[Message],
+        functions: Sequence[Callable[..., object]],
+        *,
+        snapshot: Snapshot | None = None,
+    ) -> PreparedRun:
+        facts = self._facts(request, _first_prompt(request.prompt, history))
+        own = self.toolbox.functions(functions)
+        extra = (*request.extra_tools, *self.toolbox.ids_of(functions))
+        snapshot = snapshot or self.toolbox.snapshot(
+            request.profile,
+            extra,
+            own,
+            accepts_images=facts.accepts_images,
+            context="session" if request.session else "cell",
+        )
+        key = digest(
+            {
+                "profile": request.profile.model_dump(mode="json"),
+                "model": request.model,
+                "prompt": request.prompt,
+                "attachments": [file.sha256 for file in request.attachments],
+                "tools": snapshot.digest,
+                "history": [message.digest_body() for message in history],
+                "memory": self.persist.content_digest(request.persist_base),
+                "revises": request.revises,
+                "session": request.session,
+            }
+        )
+        return PreparedRun(
+            request=request,
+            key=key,
+            snapshot=snapshot,
+            functions=tuple(own),
+            blobs=blobs,
+            history=tuple(history),
+            facts=facts,
+            persist_base=request.persist_base,
+        )
+
+    def _facts(self, request: RunRequest, prompt: str) -> ModelFacts:
+        return describe_model(request.model, base_dir=self.base_dir, prompt=prompt, connection=request.connection)
+
+    def _target(self, profile: Profile, model: str | None) -> Target:
+        """The model to ask, and the scrubber that knows its credential: a key may have been set since the last run."""
+        target = (
+            Target(model)
+            if model
+            else target_of(profile, self.connections, default=self.default_model, remembered=self._remembered)
+        )
+        self.scrubber = Scrubber.from_environment(also=credentials(target.connection))
+        return target
+
+    def _remembered(self, name: str) -> Connection | None:
+        """A connection that the user does not have, as the newest run with it knew it."""
+        used = (record.connection for record in self.index.list() if record.connection is not None)
+        return next((connection for connection in used if connection.name == name), None)
+
+    def _mode(self, mode: RecordMode | None) -> RecordMode:
+        chosen = mode or os.environ.get("TT_RECORD") or "auto"
+        if chosen not in MODES:
+            raise UsageProblem(message=f"TT_RECORD is {chosen!r}; it must be one of {', '.join(MODES)}.")
+        return chosen
+
+
+def _first_prompt(prompt: str, history: Sequence[Message]) -> str:
+    """What a conversation began with: a scripted model is chosen by it."""
+    return next((message.text for message in history if message.role == "user"), prompt)
+
+
+def _for_session(profile: Profile) -> Profile:
+    """A session ends each run with a reply, whatever the profile says of cells."""
+    return profile.model_copy(update={"run": profile.run.model_copy(update={"completion": "reply"})})
+
+
+def _session_name(name: str) -> str:
+    try:
+        return SessionRecord(name=name, profile="", model="").name
+    except ValidationError as error:
+        raise UsageProblem(
+            "agent.session_name_invalid",
+            f"{name!r} cannot be a session's name: letters, digits, - and _, at most 64, beginning with a letter or digit.",
+        ) from error
+
+
+def _of_a_cell(record: RunRecord) -> RunRecord:
+    """Runs of sessions are neither resumed nor revised (spec tauritavern §10.7)."""
+    if record.session is not None:
+        raise UsageProblem(
+            "agent.session_run", f"Run {record.id} belongs to session {record.session!r}: say there what is to change."
+        )
+    return record
