@@ -13,6 +13,7 @@ class Meter:
     """Counts what an invocation used; `reached` names the limit that forbids another turn.
 
     `number` is the number of the last turn and `earlier` the usage before, both of which go on when a run is resumed.
+    `also` may know another reason to stop (toolkit/breaker.py).
     """
 
     limits: Limits
@@ -22,6 +23,7 @@ class Meter:
     turns: int = 0
     calls: int = 0
     usage: Usage = Usage()
+    also: Callable[[], str | None] = lambda: None
     _started: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
@@ -48,4 +50,4 @@ class Meter:
         for name, limit, value in used:
             if limit is not None and value >= limit:
                 return f"The profile's limit of {limit:g} {name} was reached."
-        return None
+        return self.also()

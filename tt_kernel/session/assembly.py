@@ -43,6 +43,9 @@ from tt_kernel.store.tape import Asked, Tape
 from tt_kernel.toolkit.clockwork import Clockwork
 from tt_kernel.toolkit.deferral import Offers
 from tt_kernel.toolkit.gate import Gate
+from tt_kernel.toolkit.permissions import answer_seconds
+from tt_kernel.toolkit.planning import Planning
+from tt_kernel.tools.plan import PlanDesk
 
 _MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 _REPLY: TypeAdapter[ModelReply] = TypeAdapter(ModelReply)
@@ -188,6 +191,8 @@ class _Builder:
         if resumption is not None:
             progress.commits, progress.published = resumption.commits, resumption.published
         snapshot, profile = self.prepared.snapshot, self.prepared.request.profile
+        plans = PlanDesk(lambda: self.ledger.folder.layout.workspace_root("plan"))
+        self.planning = Planning(plans.save) if profile.run.plan else None
         invocation = Invocation(
             plan=self._plan(),
             provider=self._provider(),
@@ -219,7 +224,7 @@ class _Builder:
     def _meter(self, profile: Profile) -> Meter:
         """Limits count from anew on resume; the numbers of the turns go on."""
         resumption = self.prepared.resumption
-        meter = Meter(profile.limits)
+        meter = Meter(profile.limits, also=self.breaker.exhausted)
         if resumption is not None:
             meter.number = resumption.record.turns
             meter.earlier = resumption.record.usage
@@ -252,6 +257,7 @@ class _Builder:
 
     def _caller(self, progress: Progress, notes: list[Event]) -> Caller:
         request = self.prepared.request
+        documents = self.shared.permissions.layers()
         bench = Bench(
             profile=request.profile,
             snapshot=self.prepared.snapshot,
@@ -260,6 +266,7 @@ class _Builder:
             clock=Clockwork(started_at=datetime.fromisoformat(self.ledger.started_at), seed=self.ledger.seed),
             run_id=lambda: self.ledger.shown_id,
             session=self.prepared.chat is not None,
+            answer_seconds=answer_seconds([request.profile.permissions, *documents]),
         )
         resumption = self.prepared.resumption
         bound = self.shared.toolbox.bind(bench, self.prepared.functions, resumption.read_states if resumption else {})
@@ -273,10 +280,12 @@ class _Builder:
             scrubber=self.shared.scrubber,
             progress=progress,
             notes=notes,
-            documents=self.shared.permissions.layers(),
+            documents=documents,
             approver=self.shared.approver,
             interactive=self.shared.interactive,
+            planning=self.planning,
         )
+        self.breaker = policies.breaker
         return policies.caller(bound.tools, bound.shell)
 
     def _provider(self) -> RecordedProvider:
@@ -312,6 +321,7 @@ class _Builder:
             read_image=self._read_image,
             save_direct_output=self._save_direct_output,
             take_guidance=self._take_guidance,
+            planning=self.planning,
         )
 
     def _projection(self) -> RunProjection:

@@ -5,8 +5,9 @@ from dataclasses import replace
 from tt_kernel.domain.messages import Message
 from tt_kernel.domain.runs import Run
 from tt_kernel.domain.sessions import SessionCompaction, SessionTurn, history_messages, turns_of
+from tt_kernel.providers.names import describe_model
 from tt_kernel.runtime.compaction import compaction_request, summarised, turns_to_compact
-from tt_kernel.session.models import live_provider
+from tt_kernel.session.models import first_prompt, live_provider
 from tt_kernel.session.prepared import PreparedRun, Shared
 
 
@@ -35,8 +36,10 @@ async def compacted(shared: Shared, prepared: PreparedRun) -> PreparedRun:
     shared.chats.shelf.append(chat.record.name, entry, shared.scrubber, seen=chat.seen)
     entries = (*chat.entries, entry)
     assert prepared.opening is not None
+    begins = first_prompt(request.prompt, history_messages(entries))
     return replace(
         prepared,
+        facts=describe_model(request.model, base_dir=shared.base_dir, prompt=begins, connection=request.connection),
         chat=replace(chat, entries=entries, seen=chat.seen + 1),
         history=tuple(history_messages(entries)),
         opening=(prepared.opening[0], *history_messages(entries), *chat.opening),

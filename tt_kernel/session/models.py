@@ -1,11 +1,12 @@
 """Which model a profile means, and how it is reached: spec tauritavern §11.1, §11.2; DESIGN §9."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tt_kernel.domain.connections import Connection
 from tt_kernel.domain.errors import ModelUnavailable, ProfileInvalid
+from tt_kernel.domain.messages import Message
 from tt_kernel.domain.ports import Provider
 from tt_kernel.domain.profiles import Breach, Profile
 from tt_kernel.providers.names import default_model, no_model_message, provider_for
@@ -151,3 +152,8 @@ def _by_connection(profile: Profile, connections: ConnectionShelf, remembered: R
             f"Profile {profile.id!r} uses connection {connection.name!r}, and neither names a model. Set model.modelId.",
         )
     return Target(f"{connection.provider}:{model.removeprefix(f'{connection.provider}:')}", connection)
+
+
+def first_prompt(prompt: str, history: Sequence[Message]) -> str:
+    """What a conversation began with: a scripted model is chosen by it."""
+    return next((message.text for message in history if message.role == "user"), prompt)

@@ -22,7 +22,7 @@ from tt_kernel.session.assembly import is_recorded
 from tt_kernel.session.attachments import attach
 from tt_kernel.session.chats import Chats, ChatTurn
 from tt_kernel.session.loading import resumed_conversation
-from tt_kernel.session.models import Target, startable, target_of
+from tt_kernel.session.models import Target, first_prompt, startable, target_of
 from tt_kernel.session.prepared import PreparedRun, Revision
 from tt_kernel.session.resume import resumption_of, stored_snapshot
 from tt_kernel.session.settings import with_settings
@@ -268,7 +268,7 @@ class Planner:
         *,
         snapshot: Snapshot | None = None,
     ) -> PreparedRun:
-        facts = self._facts(request, _first_prompt(request.prompt, history))
+        facts = self._facts(request, first_prompt(request.prompt, history))
         own = self.toolbox.functions(functions)
         extra = (*request.extra_tools, *self.toolbox.ids_of(functions))
         snapshot = snapshot or self.toolbox.snapshot(
@@ -325,11 +325,6 @@ class Planner:
         if chosen not in MODES:
             raise UsageProblem(message=f"TT_RECORD is {chosen!r}; it must be one of {', '.join(MODES)}.")
         return chosen
-
-
-def _first_prompt(prompt: str, history: Sequence[Message]) -> str:
-    """What a conversation began with: a scripted model is chosen by it."""
-    return next((message.text for message in history if message.role == "user"), prompt)
 
 
 def _for_session(profile: Profile) -> Profile:

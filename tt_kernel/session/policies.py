@@ -16,15 +16,19 @@ from tt_kernel.runtime.progress import Progress, admitted
 from tt_kernel.session.ledger import Ledger
 from tt_kernel.store.results import ResultStore
 from tt_kernel.store.secrets import Scrubber
-from tt_kernel.toolkit.approval import approved, in_time
+from tt_kernel.toolkit.approval import Preview, approved, in_time, scope_of, scope_text
+from tt_kernel.toolkit.breaker import Breaker
 from tt_kernel.toolkit.long_results import bounded
-from tt_kernel.toolkit.permissions import PermissionEngine
+from tt_kernel.toolkit.permissions import PermissionEngine, answer_seconds
 from tt_kernel.toolkit.pipeline import DENIED, Wrapper, dispatching, permitted, stacked, validated
+from tt_kernel.toolkit.planning import Planning
 from tt_kernel.toolkit.replayed import Replayed
 from tt_kernel.toolkit.tool import Tool
+from tt_kernel.toolkit.truncation import complete
 from tt_kernel.tools.shell import ShellDesk
 
 _EXTERNAL = frozenset({"external", "host"})
+_MEANT_TO_BE_REPEATED = frozenset({builtin("dice.roll"), builtin("ProcessWait")})
 
 
 @dataclass
@@ -42,17 +46,23 @@ class Policies:
     documents: Sequence[Permissions]
     approver: Approver | None
     interactive: bool
+    planning: Planning | None = None
+    preview: Preview | None = None
 
     def __post_init__(self) -> None:
         self._specs = {binding.spec.id: binding.spec for binding in self.snapshot.bindings}
-        self._engine = PermissionEngine(
-            [self.profile.permissions, *self.documents], self.interactive and self.approver is not None
-        )
+        self.breaker = Breaker(self.spec_of, exempt=lambda call: call.tool_id in _MEANT_TO_BE_REPEATED)
+        layers = [self.profile.permissions, *self.documents]
+        self._engine = PermissionEngine(layers, self.interactive and self.approver is not None)
+        self._answer_seconds = answer_seconds(layers)
 
     def caller(self, tools: Sequence[Tool], shell: ShellDesk) -> Caller:
         return stacked(
             dispatching(tools),
             [
+                self.breaker,
+                complete,
+                *([self.planning.guard(self.spec_of)] if self.planning else []),
                 validated(tools),
                 permitted(self._engine.decide, self.spec_of),
                 Replayed(
@@ -63,7 +73,13 @@ class Policies:
                     before_live=self.ledger.go_live,
                     drifted=self._drifted,
                 ),
-                approved(self._ask, self._engine.decide, self.spec_of),
+                approved(
+                    self._ask,
+                    self._engine.decide,
+                    self.spec_of,
+                    window=self._answer_seconds,
+                    preview=self.preview,
+                ),
                 admitted(self.progress, commit_name=self._commit_needed()),
                 bounded(
                     self.results.save_file,
@@ -122,9 +138,12 @@ class Policies:
             self.ledger.go_live()
             question = ApprovalRequested(call_id=request.call.id, rule=request.rule, summary=request.summary)
             self.notes.append(self.ledger.write(question))
-            answer = await in_time(self.approver)(request)
+            answer = await in_time(self.approver)(request.model_copy(update={"run": self.ledger.shown_id}))
             tape.record_decision(request.call, answer)
-        decided = ApprovalDecided(call_id=request.call.id, decision=answer.decision, reason=answer.reason, by=answer.by)
+        scope = scope_text(request.call.name, scope_of(request, answer)) if answer.decision == "allow_run" else ""
+        decided = ApprovalDecided(
+            call_id=request.call.id, decision=answer.decision, reason=answer.reason, by=answer.by, scope=scope
+        )
         self.notes.append(self.ledger.write(decided))
         return answer
 

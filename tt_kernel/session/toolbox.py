@@ -4,23 +4,41 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tt_kernel.domain.canonical import Json
+from tt_kernel.domain.ports import Asker
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.specs import Context, Snapshot
 from tt_kernel.runtime.foreground import Foreground
 from tt_kernel.store.results import ResultStore
 from tt_kernel.store.runs import RunFolder
+from tt_kernel.store.tasks import TaskBoard
 from tt_kernel.store.workspace import Root, Workspace
-from tt_kernel.toolkit.catalog import Catalog
+from tt_kernel.toolkit.catalog import Catalog, means
 from tt_kernel.toolkit.clockwork import Clockwork
+from tt_kernel.toolkit.deferral import SEARCH, deferring
+from tt_kernel.toolkit.permissions import ANSWER_SECONDS
+from tt_kernel.toolkit.planning import EXIT, plan_snapshot
 from tt_kernel.toolkit.snapshot import make_snapshot
 from tt_kernel.toolkit.tool import Tool
 from tt_kernel.tools.dice import DICE_TOOLS, dice_tools
 from tt_kernel.tools.functions import Bench as FunctionBench
 from tt_kernel.tools.functions import FunctionTool, as_function_tool, find_functions, function_tools, live_lookup
+from tt_kernel.tools.http_get import http_get_spec, http_get_tools
+from tt_kernel.tools.plan import PLAN_TOOLS, PlanDesk, exit_plan_mode, plan_tools
+from tt_kernel.tools.questions import QUESTION_TOOLS, QuestionDesk, question_tools
 from tt_kernel.tools.shell import SHELL_TOOLS, Mount, ShellDesk, ShellWorker
+from tt_kernel.tools.tasks import TASK_TOOLS, task_tools
+from tt_kernel.tools.tool_search import tool_search, tool_search_tools
 from tt_kernel.tools.workspace import WORKSPACE_TOOLS, Desk, ReadState, ReadStates, workspace_tools
 
-BUILTIN = (*WORKSPACE_TOOLS, *SHELL_TOOLS, *DICE_TOOLS)
+BUILTIN = (
+    *WORKSPACE_TOOLS,
+    *SHELL_TOOLS,
+    *DICE_TOOLS,
+    *TASK_TOOLS,
+    *QUESTION_TOOLS,
+    *PLAN_TOOLS,
+    tool_search,
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +52,7 @@ class Bench:
     clock: Clockwork
     run_id: Callable[[], str]
     session: bool = False
+    answer_seconds: float = ANSWER_SECONDS
 
 
 @dataclass(frozen=True)
@@ -46,9 +65,14 @@ class Bound:
 
 
 class Toolbox:
-    """Owns what tools share between runs: the namespace of notebook functions and the shell's child process."""
+    """Owns what tools share between runs: the namespace of notebook functions and the shell's child process.
+
+    Attributes:
+        asker: Who answers questions; None: nobody, so recommended answers are taken.
+    """
 
     def __init__(self, namespace: Mapping[str, object], foreground: Foreground) -> None:
+        self.asker: Asker | None = None
         self._namespace = namespace
         self._foreground = foreground
         self._shell = ShellWorker()
@@ -63,9 +87,10 @@ class Toolbox:
         """Functions given by hand are offered whatever the profile says."""
         return [str(as_function_tool(function).spec.id) for function in given]
 
-    def catalog(self, functions: Sequence[FunctionTool]) -> Catalog:
-        """Every tool there is."""
+    def catalog(self, functions: Sequence[FunctionTool], *, endpoint: str | None = None) -> Catalog:
+        """Every tool there is. `endpoint`: the address of `HttpGetTest`, which exists only with one."""
         specs = [declaration.spec for declaration in BUILTIN]
+        specs += [http_get_spec(endpoint)] if endpoint else []
         return Catalog([*specs, *(function.spec for function in functions)])
 
     def snapshot(
@@ -78,14 +103,16 @@ class Toolbox:
         context: Context = "cell",
     ) -> Snapshot:
         """The frozen tool set of a root invocation of this profile."""
-        return make_snapshot(
-            self.catalog(functions),
-            profile,
-            completion=profile.run.completion,
+        endpoint = profile.tools.http_get_test_url
+        snapshot = make_snapshot(
+            self.catalog(functions, endpoint=endpoint),
+            _with_endpoint(profile) if endpoint else profile,
+            completion="reply" if profile.run.plan else profile.run.completion,
             context=context,
             accepts_images=accepts_images,
             extra_tools=extra,
         )
+        return _for_mode(snapshot, profile)
 
     def bind(self, bench: Bench, functions: Sequence[FunctionTool], read_states: Mapping[str, Json]) -> Bound:
         """The snapshot's tools, bound to one run that knows files as `read_states` say."""
@@ -110,11 +137,39 @@ class Toolbox:
                     run_id=bench.run_id,
                 ),
             ),
+            *self._talking(bench),
         ]
         return Bound(tools, shell, desk.reads)
 
+    def _talking(self, bench: Bench) -> list[Tool]:
+        """The tools with which an agent keeps track, asks, hands over a plan and finds other tools."""
+        endpoint = bench.profile.tools.http_get_test_url
+        board = TaskBoard(lambda: bench.folder.layout.tasks, lambda: bench.folder.run_id, bench.results.clean)
+        return [
+            *task_tools(board),
+            *question_tools(QuestionDesk(self.asker, bench.answer_seconds, bench.run_id())),
+            *plan_tools(PlanDesk(lambda: bench.folder.layout.workspace_root("plan"))),
+            *tool_search_tools(bench.snapshot),
+            *(http_get_tools(endpoint) if endpoint else ()),
+        ]
+
     async def aclose(self) -> None:
         await self._shell.aclose()
+
+
+def _with_endpoint(profile: Profile) -> Profile:
+    """A configured address is enough to have the tool, unless it is denied."""
+    tools = profile.tools.model_copy(update={"allow": (*profile.tools.allow, "builtin:HttpGetTest")})
+    return profile.model_copy(update={"tools": tools})
+
+
+def _for_mode(snapshot: Snapshot, profile: Profile) -> Snapshot:
+    """ExitPlanMode is there in plan mode, ToolSearch where it is needed; neither because a profile names it."""
+    kept = tuple(binding for binding in snapshot.bindings if binding.spec.id not in (EXIT, SEARCH))
+    plain = snapshot.model_copy(update={"bindings": kept})
+    if profile.run.plan:
+        return plan_snapshot(plain, exit_plan_mode.spec)
+    return plain if any(means(pattern, SEARCH) for pattern in profile.tools.deny) else deferring(plain, tool_search.spec)
 
 
 def _roots(bench: Bench) -> list[Root]:

@@ -48,6 +48,10 @@ class RunLayout:
         return self.root / "tool-results"
 
     @property
+    def tasks(self) -> Path:
+        return self.root / "tasks.json"
+
+    @property
     def session(self) -> Path:
         """The files of a session as this run has them."""
         return self.root / "session"

@@ -22,6 +22,10 @@ class ResultStore:
         self._folder = folder
         self._scrub = scrub
 
+    def clean(self, value: Json) -> Json:
+        """A JSON value without secrets, for files that others write."""
+        return self._scrub.json(value)
+
     def save_arguments(self, call: ToolCall, raw: ToolArguments | Json) -> str:
         """Store the arguments as the model gave them; returns the logical path.
 

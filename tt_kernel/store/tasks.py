@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import ValidationError, model_validator
 
-from tt_kernel.domain.canonical import canonical_json
+from tt_kernel.domain.canonical import Json, canonical_json
 from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.frozen import Frozen
 from tt_kernel.store.atomic import read_json, write_json
@@ -55,11 +55,15 @@ class TaskBoard:
     Args:
         path: Where the file is now: a run's folder may move.
         run_id: The run's id, None while it has none.
+        clean: Takes secrets out of what is written.
     """
 
-    def __init__(self, path: Callable[[], Path], run_id: Callable[[], str | None]) -> None:
+    def __init__(
+        self, path: Callable[[], Path], run_id: Callable[[], str | None], clean: Callable[[Json], Json]
+    ) -> None:
         self._path = path
         self._run_id = run_id
+        self._clean = clean
         self._state: TaskState | None = None
 
     @property
@@ -76,7 +80,7 @@ class TaskBoard:
             StorageFault: it could not be written.
         """
         saved = state.model_copy(update={"revision": self.state.revision + 1, "run_id": self._run_id() or ""})
-        write_json(self._path(), saved)
+        write_json(self._path(), self._clean(saved.model_dump(mode="json")))
         self._state = saved
         return saved
 

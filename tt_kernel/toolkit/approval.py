@@ -12,7 +12,7 @@ from tt_kernel.domain.ids import ToolId
 from tt_kernel.domain.ports import ApprovalAnswer, ApprovalRequest, Approver, Caller
 from tt_kernel.domain.specs import ToolSpec
 from tt_kernel.toolkit.declare import not_an_object
-from tt_kernel.toolkit.permissions import Decision, arguments_match, spelled
+from tt_kernel.toolkit.permissions import ANSWER_SECONDS, Decision, arguments_match, spelled
 from tt_kernel.toolkit.pipeline import Decide, SpecOf, Wrapper, denied
 from tt_kernel.toolkit.schema import INVALID
 
@@ -20,7 +20,6 @@ Ask = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer]]
 Preview = Callable[[ToolCall], Awaitable[str | None]]
 """The unified diff of what a call would change, if it changes a file."""
 
-WINDOW_SECONDS = 180.0
 MAX_SUMMARY = 2000
 """Characters of the summary of a call."""
 REFUSED = "tool.approval_denied"
@@ -46,7 +45,7 @@ class Grants:
 
 
 def approved(
-    ask: Ask, decide: Decide, spec_of: SpecOf, *, window: float = WINDOW_SECONDS, preview: Preview | None = None
+    ask: Ask, decide: Decide, spec_of: SpecOf, *, window: float = ANSWER_SECONDS, preview: Preview | None = None
 ) -> Wrapper:
     """Ask before calls whose rule says so. One wrapper serves one run: it remembers "allow for this run".
 

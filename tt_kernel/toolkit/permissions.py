@@ -29,6 +29,9 @@ Verdict = Literal["allow", "ask", "deny"]
 STRICTNESS = ("auto", "sandbox", "sandbox-offline", "ask")
 """Safety modes, loosest first (spec liveagent §3.2)."""
 
+ANSWER_SECONDS = 180.0
+"""Spec liveagent §3.3."""
+
 _HARMLESS = frozenset({"none", "workspace"})
 _CHAINING = re.compile(r"[;&|<>`\n\r]|\$\(")
 _SIMPLE_WORD = re.compile(r"[\w./-]+")
@@ -103,6 +106,11 @@ class PermissionEngine:
     def _rules(self) -> Iterator[PermissionRule]:
         for layer in self._layers:
             yield from layer.rules
+
+
+def answer_seconds(layers: Sequence[Permissions]) -> float:
+    """How long a person has to answer: what the nearest document says that says anything."""
+    return next((layer.answer_seconds for layer in layers if layer.answer_seconds is not None), ANSWER_SECONDS)
 
 
 def arguments_match(patterns: Mapping[str, str], arguments: JsonObject, *, allowing: bool) -> bool:

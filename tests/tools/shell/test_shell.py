@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,6 +144,24 @@ async def test_a_folder_that_vanishes_between_calls_is_an_error_that_names_it(be
     (bench.folder / "skills").rmdir()
     result = await bench.run("echo x")
     assert (result.error_code, "/skills" in result.content) == ("workspace.shell_failed", True)
+
+
+async def test_a_folder_made_anew_between_calls(bench):
+    bench.put("output/a", "old")
+    assert await bench.out("cat /output/a") == "old"
+    shutil.rmtree(bench.folder / "output")
+    bench.put("output/a", "new")
+    assert await bench.out("cat /output/a; echo x > /output/b") == "new"
+    assert (bench.folder / "output/b").read_text() == "x\n"
+
+
+async def test_folders_that_move_between_calls(bench):
+    """A run's folder is staged elsewhere until the run is kept."""
+    bench.put("output/a", "here")
+    assert await bench.out("cat /output/a") == "here"
+    (bench.folder / "output").rename(bench.folder / "kept")
+    bench.mounts[0] = Mount("output", bench.folder / "kept", True)
+    assert await bench.out("cat /output/a") == "here"
 
 
 async def test_a_file_in_place_of_a_folder_is_an_error(bench):

@@ -74,7 +74,6 @@ class Running:
         self._began = time.monotonic()
         self._ended_at: float | None = None
         self._why: Status | None = None
-        self._exited = False
         self._transport: asyncio.SubprocessTransport | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._ending: asyncio.Future[bool] | None = None
@@ -170,7 +169,6 @@ class Running:
             self._take(fd, self._filters[fd].feed(data))
 
     def exited(self) -> None:
-        self._exited = True
         loop = asyncio.get_running_loop()
         self._timers.append(loop.call_later(self._limits.grace, self._finish, True))
 
