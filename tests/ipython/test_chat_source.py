@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -239,7 +240,6 @@ def test_a_cell_that_runs_a_cell_is_one_message(shell, log, capsys):
 
 def test_cells_that_ran_before_the_log_are_taken_from_the_history(shell, capsys):
     shell.run_cell("print('early')", store_history=True)
-    shell.user_ns["_late"] = lambda: CellLog(shell).install()
     logs = []
     shell.user_ns["_late"] = lambda: (logs.append(CellLog(shell)), logs[0].install())
     shell.run_cell("_ = _late()", store_history=True)
@@ -247,6 +247,35 @@ def test_cells_that_ran_before_the_log_are_taken_from_the_history(shell, capsys)
     chat = freeze(shell, ChatSource(logs[0], lambda: None))
     logs[0].remove()
     assert texts(chat) == ["print('early')\n\n[output]\nearly", "_ = _late()", "print('after')\n\n[output]\nafter"]
+
+
+def test_a_run_in_the_cell_that_loads_the_log_sees_what_is_above(shell, capsys):
+    logs, chats = [], []
+
+    def load():
+        logs.append(CellLog(shell))
+        logs[0].install()
+        chats.append(ChatSource(logs[0], lambda: None).freeze())
+
+    shell.run_cell("above = 1", store_history=True)
+    shell.user_ns["_load"] = load
+    shell.run_cell("_load()", store_history=True)
+    logs[0].remove()
+    assert texts(chats[0]) == ["above = 1"]
+    assert logs[0].running is None
+
+
+def test_a_cancelled_or_odd_cell_does_not_stop_the_log(shell, log, capsys):
+    log._begin(SimpleNamespace(raw_cell="await x", cell_id=None, transformed_cell=None))
+    shell.events.trigger("post_run_cell", None)
+    shell.run_cell(
+        "class Odd(Exception):\n    def __str__(self):\n        raise ValueError\nraise Odd", store_history=True
+    )
+    shell.run_cell("print('on')", store_history=True)
+    found = texts(freeze(shell, ChatSource(log, lambda: None)))
+    assert found[0] == "await x"
+    assert found[1].endswith("[output]\nOdd:")
+    assert found[2].endswith("[output]\non")
 
 
 def test_what_is_displayed_belongs_to_its_cell(shell, log, capsys):

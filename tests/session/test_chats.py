@@ -174,6 +174,7 @@ conversations:
       - say: {repeat: "c ", times: 300}
   - when: Earlier messages
     turns:
+      - say: the summary and the kept turn come before this one
       - asked: and on
         say: {repeat: "c ", times: 300}
 """

@@ -9,7 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from IPython.core.interactiveshell import InteractiveShell
+
 from tt_kernel.domain.canonical import Json, JsonObject
+from tt_kernel.ipython.cell import parent_of
+from tt_kernel.ipython.frames import called_from
 from tt_kernel.runtime.cells import Answer, CellOutputs, plain_text, read_answer
 
 
@@ -96,17 +100,15 @@ class CellLog:
         self.cells.append(self._running)
 
     def _end(self, result: Any) -> None:
-        info = getattr(result, "info", None)
-        raw = _source(getattr(info, "raw_cell", "") or "")
-        if self._running is None and raw.strip():  # the cell in which the log was installed
-            if not self.cells or self.cells[-1].source != raw:
-                self.cells.append(Executed(raw))
-            self._running, self._info, self._marks = self.cells[-1], info, {}
-            self._running.id = getattr(info, "cell_id", None) or ""
-        if self._running is None or info is not self._info:
+        """`result` is None when an awaiting cell was cancelled."""
+        running, info = self._running, getattr(result, "info", None)
+        if running is None or (result is not None and self._info is not None and info is not self._info):
             return
-        self._running.outputs = self._outputs(result)
+        if self._info is None and result is not None:  # the cell in which the log was installed
+            running.id = info.cell_id or ""
         self._running = self._info = None
+        if result is not None:
+            running.outputs = self._outputs(result)
 
     def _on_message(self, message: JsonObject) -> JsonObject:
         """A hook of the display publisher; gives every message on as it is."""
@@ -127,6 +129,15 @@ class CellLog:
             if count and raw.strip():
                 outputs = self._read(_behind(history.outputs.get(count, ()), (0, 0)))
                 self.cells.append(Executed(_source(raw), outputs=outputs))
+        if called_from(InteractiveShell.run_code.__code__):
+            self._running = self._cell_that_loads()
+
+    def _cell_that_loads(self) -> Executed:
+        """The cell that runs now: the last of the history, unless it is run without history."""
+        code = _source((parent_of(self._shell).get("content") or {}).get("code") or "")
+        if not self.cells or (code and self.cells[-1].source != code):
+            self.cells.append(Executed(code))
+        return self.cells[-1]
 
     def _outputs(self, result: Any) -> CellOutputs:
         recorded = self._shell.history_manager.outputs
@@ -145,7 +156,7 @@ class CellLog:
             printed=outputs.printed,
             shown=(*outputs.shown, *shown),
             values=outputs.values,
-            errors=(f"{type(error).__name__}: {error}",) if error is not None else (),
+            errors=(_said(error),) if error is not None else (),
             answers=(*outputs.answers, *(answers or _answer_of(result.result, outputs.answers))),
         )
 
@@ -180,6 +191,13 @@ class CellLog:
 
 def _source(raw: str) -> str:
     return raw.rstrip("\n")
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001  an exception of the user's, whose text may fail
+        return f"{type(error).__name__}: "
 
 
 def _length(items: Sequence[Any]) -> tuple[int, int]:

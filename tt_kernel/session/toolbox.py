@@ -169,7 +169,9 @@ def _for_mode(snapshot: Snapshot, profile: Profile) -> Snapshot:
     plain = snapshot.model_copy(update={"bindings": kept})
     if profile.run.plan:
         return plan_snapshot(plain, exit_plan_mode.spec)
-    return plain if any(means(pattern, SEARCH) for pattern in profile.tools.deny) else deferring(plain, tool_search.spec)
+    return (
+        plain if any(means(pattern, SEARCH) for pattern in profile.tools.deny) else deferring(plain, tool_search.spec)
+    )
 
 
 def _roots(bench: Bench) -> list[Root]:

@@ -4,18 +4,21 @@ from pydantic_core import from_json
 
 from tt_kernel.domain.calls import ToolCall, ToolResult
 from tt_kernel.domain.ports import Caller
-
-CUT_OFF = "tool.arguments_cut_off"
+from tt_kernel.toolkit.schema import INVALID
 
 
 def complete(inner: Caller) -> Caller:
-    """Refuse a call whose arguments end in the middle, before anything else looks at it: `tool.arguments_cut_off`."""
+    """Refuse a call whose arguments end in the middle, before anything else looks at it.
+
+    The code is that of all arguments that are no object (`tool.invalid_arguments`, spec tauritavern §3); the words say what
+    happened, since a model that reads "no JSON object" would look for a mistake of its own.
+    """
 
     async def call(request: ToolCall) -> ToolResult:
         raw = request.arguments.raw
         if raw is None or not is_cut_off(raw):
             return await inner(request)
-        return ToolResult.error(request, CUT_OFF, _message(request.name, raw), received=len(raw))
+        return ToolResult.error(request, INVALID, _message(request, raw), cutOff=True, received=len(raw))
 
     return call
 
@@ -29,9 +32,9 @@ def is_cut_off(raw: str) -> bool:
     return False
 
 
-def _message(name: str, raw: str) -> str:
+def _message(call: ToolCall, raw: str) -> str:
     return (
-        f"{name} was not run: its arguments break off after {len(raw):,} characters, because the output limit was reached or "
-        f"the connection failed. Nothing was done.\nThey end with: {raw[-80:]}\n"
+        f"{call.name} was not run and nothing was changed: its arguments break off after {len(raw):,} characters, because the "
+        f"output limit was reached or the connection failed.\nThey begin with: {call.arguments.echo}\n"
         "Make the call again with whole arguments. If they were long, do it in several smaller calls."
     )

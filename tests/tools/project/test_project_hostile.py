@@ -217,7 +217,9 @@ async def edited(bench):
     )
 
 
-async def test_a_hundred_thousand_files(bench, in_time):
+@pytest.mark.timeout(300)
+async def test_a_hundred_thousand_files(in_memory, in_time):
+    bench = in_memory
     for folder in range(100):
         (bench.folder / f"d{folder}").mkdir()
         for number in range(1000):

@@ -97,7 +97,7 @@ class Found:
         """Those that match, relative to the base."""
         found = []
         for number, raw in enumerate(b"".join(self._pieces).split(b"\0")):
-            if number % 1024 == 0:
+            if number % 16 == 0:
                 stop.check()
             inner = self._scope.relative(raw.decode("utf-8", "replace"))
             if inner and wanted.matches(inner):

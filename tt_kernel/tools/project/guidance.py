@@ -31,7 +31,8 @@ _CODES = {
 def guided(desk: ProjectDesk, place: Place) -> Iterator[None]:
     """Errors at `place` leave with the codes of this family and with advice."""
     try:
-        yield
+        with _readable(place):
+            yield
     except GuardFailed as error:
         raise stale(desk, place, error.message) from error
     except ToolError as error:
@@ -43,8 +44,14 @@ def guided(desk: ProjectDesk, place: Place) -> Iterator[None]:
         if code is None:
             raise
         raise ToolError(code, error.message + _advice(desk, code)) from error
+
+
+@contextmanager
+def _readable(place: Place) -> Iterator[None]:
+    """What the operating system refuses at a place is the model's to leave alone; a full disk ends the run."""
+    try:
+        yield
     except StorageFault as fault:
-        # A full disk ends the run; a place that cannot be read or written is the model's to leave alone.
         if fault.code == "storage.full":
             raise
         raise ToolError("project.io", fault.message) from fault
