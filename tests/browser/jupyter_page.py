@@ -98,6 +98,7 @@ class Server:
             "--ServerApp.disable_check_xsrf=True",
             f"--ServerApp.root_dir={self.root}",
             "--LabApp.expose_app_in_browser=True",
+            "--JupyterNotebookApp.expose_app_in_browser=True",
             "--LabApp.extension_manager=readonly",
             f"--ServerApp.jpserver_extensions={servers}",
         ]

@@ -70,8 +70,9 @@ def test_a_run_streams_and_ends_as_one_output(page, notebook):
     assert prose.locator("mjx-container, .MathJax").count() == 1
     assert "Raw <b>HTML</b> is text" in prose.inner_text()
     assert view.locator("img").count() == 1, "the picture of the tool, and nothing that the model wrote"
-    errors = view.locator(".tt-card-error:visible").all_inner_texts()
-    assert [error.split()[0] for error in errors] == ["workspace.shell_exit", "workspace.file_not_found"]
+    errors = view.locator(".tt-card-error:visible")
+    assert errors.locator("code").all_inner_texts() == ["workspace.shell_exit", "workspace.path_not_found"]
+    assert "exit 1" in errors.first.inner_text()
     page.screenshot("lab-light", page.cell(1))
 
     for card in (2, 3, 5):
@@ -158,7 +159,7 @@ def test_nothing_that_models_and_tools_say_is_executed(page, notebook):
 @pytest.mark.parametrize("trusted", [True, False])
 def test_a_saved_notebook_opens_without_a_kernel(page, server, trusted):
     example = json.loads((HERE.parent.parent / "notebooks" / "01-tools.ipynb").read_text(encoding="utf-8"))
-    outputs = [cell["outputs"] for cell in example["cells"] if cell.get("outputs") and "data" in cell["outputs"][0]]
+    outputs = [cell["outputs"] for cell in example["cells"] if "vnd.tt-kernel" in json.dumps(cell.get("outputs"))]
     path = server.root / f"saved-{trusted}.ipynb"
     write_notebook(path, *["%%agent\nx"] * len(outputs), outputs=dict(enumerate(outputs)))
     if trusted:

@@ -260,12 +260,12 @@ async def test_a_refusal_is_an_error_that_says_so(connect, service, dialect, str
     assert "I must not." in error.message
 
 
-async def test_a_call_that_was_cut_off_is_truncated_output(connect, service, streamed):
+async def test_a_call_that_was_cut_off_comes_through_as_it_is(connect, service, streamed):
+    """Spec liveagent §18: the runtime refuses the call (toolkit/truncation.py), so that the model can make it again."""
     service.will(Answer(calls=(Call("dice_roll", '{"formula": "2'),), finish="length"))
-    error = await failure(connect("chat"), tools=(TOOL,), stream=streamed)
-    assert (error.code, error.retryable) == ("model.output_truncated", False)
-    assert "dice_roll" in error.message
-    assert "max_tokens" in error.message
+    reply = await reply_of(connect("chat"), request_for(UserMessage(text="x"), tools=(TOOL,), stream=streamed))
+    assert reply.finish_reason == "length"
+    assert reply.message.calls[0].arguments.raw == '{"formula": "2'
 
 
 async def test_nothing_said_before_the_limit_is_truncated_output(connect, service, dialect):

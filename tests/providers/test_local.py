@@ -188,10 +188,11 @@ async def test_a_limit_and_a_stop_are_kept(model):
     assert stopped.finish_reason == "stop"
 
 
-async def test_a_call_that_the_limit_cuts_is_truncated_output(model):
-    with pytest.raises(ProviderError) as caught:
-        await ask(model, UserMessage(text="Write a haiku to output/a.md."), tools=TOOLS, max_tokens=6)
-    assert caught.value.code == "model.output_truncated"
+async def test_a_call_that_the_limit_cuts_comes_through_as_it_is(model):
+    """Spec liveagent §18: the runtime refuses the call, so that the model can make it again."""
+    reply = await ask(model, UserMessage(text="Write a haiku to output/a.md."), tools=TOOLS, max_tokens=6)
+    assert reply.finish_reason == "length"
+    assert is_cut_off(reply.message.calls[0].arguments.raw)
 
 
 async def test_a_call_is_shown_and_has_an_id_by_position(model):

@@ -8,7 +8,7 @@ from tt_kernel.domain.messages import UserMessage
 from tt_kernel.providers.connect import NO_KEY
 from tt_kernel.providers.names import credentials, describe_model, provider_for
 
-from ..fakes.wires import Answer
+from ..fakes.wires import Answer  # noqa: TID252  tests are no installed package
 from .conftest import KEY, SERVICES, reply_of, request_for
 
 OTHER = "value-of-the-environment-0123"

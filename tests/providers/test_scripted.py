@@ -172,7 +172,6 @@ async def test_several_calls_and_malformed_arguments(scripted):
         ("{say: a, fail: quota}", "model.quota_exceeded", False),
         ("{refuse: I must not.}", "model.provider_refusal", False),
         ("{call: a, id: ''}", "model.invalid_tool_call", False),
-        ("{call: a, raw: '{\"x', finish: length}", "model.output_truncated", False),
         ("{say: '', finish: length}", "model.output_truncated", False),
         ("{say: a, finish: error}", "model.upstream_invalid_response", True),
     ],

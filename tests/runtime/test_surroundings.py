@@ -92,3 +92,11 @@ def test_a_revision_is_another_trigger():
     around = Surroundings(None, (book(entry("a", triggers=("regenerate",))),))
     assert around.activation("a", CHANCE).entries == ()
     assert len(around.triggered_by("regenerate").activation("a", CHANCE).entries) == 1
+
+
+def test_a_run_that_is_made_again_has_what_was_active_then():
+    first = Surroundings(None, (book(entry("a", sticky=3)),))
+    stored = first.activation("a", CHANCE)
+    again = Surroundings(None, (book(entry("other")),), stored=stored)
+    assert again.activation("anything", CHANCE) == stored
+    assert again.timed_after("anything", stored) == TimedState()

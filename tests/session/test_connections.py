@@ -10,8 +10,8 @@ from tt_kernel.domain.profiles import Profile
 from tt_kernel.session.models import live_provider, model_breaches, preset_breaches, startable, target_of
 from tt_kernel.store.connections import ConnectionShelf
 
-from ..fakes.services import FakeService
-from ..fakes.wires import Answer
+from ..fakes.services import FakeService  # noqa: TID252  tests are no installed package
+from ..fakes.wires import Answer  # noqa: TID252  tests are no installed package
 from .support import drive, make_session
 
 KEY = "quite-an-ordinary-value"

@@ -61,7 +61,6 @@ class CellLog:
         self._shell = shell
         self.cells: list[Executed] = []
         self._running: Executed | None = None
-        self._info: Any = None
         self._displays = _Displays()
         self._marks: dict[int, tuple[int, int]] = {}
 
@@ -94,20 +93,20 @@ class CellLog:
         if self._running is not None and info.cell_id in (None, self._running.id):
             return  # a cell that a cell runs
         self._running = Executed(_source(info.raw_cell), info.cell_id or "", complete=not self._awaits(info))
-        self._info = info
         self._displays = _Displays()
         self._marks = self._measured()
         self.cells.append(self._running)
 
     def _end(self, result: Any) -> None:
         """`result` is None when an awaiting cell was cancelled."""
-        running, info = self._running, getattr(result, "info", None)
-        if running is None or (result is not None and self._info is not None and info is not self._info):
+        running = self._running
+        if running is None:
             return
-        if self._info is None and result is not None:  # the cell in which the log was installed
-            running.id = info.cell_id or ""
-        self._running = self._info = None
-        if result is not None:
+        if result is None:
+            self._running = None
+        elif _source(result.info.raw_cell) == running.source:  # else it is of a cell that the running cell ran
+            self._running = None
+            running.id = running.id or result.info.cell_id or ""
             running.outputs = self._outputs(result)
 
     def _on_message(self, message: JsonObject) -> JsonObject:

@@ -112,21 +112,19 @@ def checked(reply: ModelReply, name: str) -> ModelReply:
 
     Raises:
         ProviderError: `model.invalid_tool_call` (a call without id or name),
-            `model.output_truncated` (cut off in a call, or before anything was said),
+            `model.output_truncated` (cut off before anything was said; a call that was cut off is refused as a call, so that
+            the model can make it again: toolkit/truncation.py),
             `model.upstream_invalid_response` (the service reports a fault of its own).
     """
     reply = with_unique_ids(reply)
     message = reply.message
     if any(not call.id or not call.name for call in message.calls):
         raise ProviderError("model.invalid_tool_call", f"Model {name} made a tool call without a name or an id.")
-    if reply.finish_reason == "length":
-        cut_call = bool(message.calls) and not message.calls[-1].arguments.is_valid
-        if cut_call or not (message.text or message.calls):
-            where = f"in a call of {message.calls[-1].name}" if cut_call else "before it said anything"
-            raise ProviderError(
-                "model.output_truncated",
-                f"The reply of {name} was cut off {where}. Raise sampling.max_tokens, or ask for less at once.",
-            )
+    if reply.finish_reason == "length" and not (message.text or message.calls):
+        raise ProviderError(
+            "model.output_truncated",
+            f"The reply of {name} was cut off before it said anything. Raise sampling.max_tokens, or ask for less at once.",
+        )
     if reply.finish_reason == "error":
         raise ProviderError(
             "model.upstream_invalid_response", f"Model {name} ended its reply with an error.", retryable=True

@@ -19,8 +19,9 @@ RESULT_CHARS = 2_000
 _TASK = (
     "You summarise the earlier part of a conversation between a user and an agent, so that the agent can go on with it. "
     "Keep: what the user wants and decided, facts and figures found, names of files and what is in them, what was tried and how "
-    "it ended, what is still open. Leave out: greetings, repetitions, tool output that led nowhere. Write plain text."
+    "it ended, what is still open. Leave out: greetings, repetitions, tool output that led nowhere."
 )
+PLAIN = "Write plain text."
 
 
 def turns_to_compact(entries: Sequence[SessionEntry], record: SessionRecord) -> int:
@@ -30,11 +31,11 @@ def turns_to_compact(entries: Sequence[SessionEntry], record: SessionRecord) -> 
     return max(0, len(turns_of(entries)) - record.keep_groups)
 
 
-def compaction_request(messages: Sequence[Message], sampling: Sampling) -> ModelRequest:
-    """Ask for the summary of these messages; no tools."""
+def compaction_request(messages: Sequence[Message], sampling: Sampling, *, form: str = "") -> ModelRequest:
+    """Ask for the summary of these messages; no tools. `form` says how it must look, if not like plain text."""
     text = "\n\n".join(filter(None, map(_told, messages)))
     return ModelRequest(
-        messages=[SystemMessage(text=_TASK), UserMessage(text=text, source="compaction")],
+        messages=[SystemMessage(text=f"{_TASK} {form or PLAIN}"), UserMessage(text=text, source="compaction")],
         tools=(),
         sampling=sampling,
         tool_choice=ToolChoice(kind="none"),

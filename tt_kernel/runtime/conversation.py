@@ -9,6 +9,7 @@ from tt_kernel.domain.events import (
     DriftRecoveryAttempted,
     Event,
     GuidanceEvent,
+    HistoryCompacted,
     ModelCompleted,
     ModelStopped,
 )
@@ -16,12 +17,15 @@ from tt_kernel.domain.ids import CallId
 from tt_kernel.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from tt_kernel.domain.runs import CallRecord
 from tt_kernel.runtime.guidance import wrapped
+from tt_kernel.runtime.history import pruned, replaced
 
 UNSETTLED = "This call was interrupted before its result was known. Check the actual state before you repeat it."
 
 
 class Conversation:
-    """Messages only ever grow; a call that never got a result is answered by `settle`, so the list is always valid."""
+    """Messages only ever grow, until they are compacted: then they are another list. A call that never got a result is
+    answered by `settle`, so the list is always valid. `calls` keeps all of them.
+    """
 
     def __init__(self, initial: Iterable[Message] = ()) -> None:
         self.messages: list[Message] = list(initial)
@@ -42,6 +46,14 @@ class Conversation:
             self.messages.append(UserMessage(text=event.text, source="drift"))
         elif isinstance(event, GuidanceEvent) and event.type == "user_guidance_applied":
             self.messages.append(UserMessage(text=wrapped(event.text), source="guidance"))
+        elif isinstance(event, HistoryCompacted):
+            self._compact(event)
+
+    def _compact(self, event: HistoryCompacted) -> None:
+        if event.method == "pruned":
+            self.messages = pruned(self.messages, event.pruned)
+        elif event.method == "summary":
+            self.messages = replaced(self.messages, event.start, event.count, event.text, event.replies)
 
     def settle(self) -> None:
         """Give every call of the last reply that has no result one that says so."""

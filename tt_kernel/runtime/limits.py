@@ -39,6 +39,10 @@ class Meter:
         self.turns += 1
         self.usage = self.usage.plus(usage)
 
+    def count_summary(self, usage: Usage) -> None:
+        """A request that is no turn of the agent."""
+        self.usage = self.usage.plus(usage)
+
     def reached(self) -> str | None:
         used: list[tuple[str, float | None, float]] = [
             ("turns", self.limits.turns, self.turns),

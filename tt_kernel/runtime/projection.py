@@ -14,6 +14,7 @@ from tt_kernel.domain.events import (
     CommitCompleted,
     Event,
     FileWritten,
+    HistoryCompacted,
     InvocationStarted,
     LiveText,
     ModelCompleted,
@@ -119,6 +120,17 @@ class RunProjection:
     def _model_stopped(self, event: ModelStopped) -> None:
         self._streaming.clear()
         self._text = event.text
+
+    @apply.register
+    def _compacted(self, event: HistoryCompacted) -> None:
+        """A checkpoint card: the calls before it stay drawn (spec liveagent §19)."""
+        self._usage = self._usage.plus(event.usage)
+        text = {
+            "pruned": f"[{len(event.pruned)} old tool results were removed from the conversation.]",
+            "summary": f"[{event.count} earlier messages were summarised.]",
+            "failed": "[The earlier messages could not be summarised; they stay.]",
+        }[event.method]
+        self._add_note(TextView(after=self._count, text=text))
 
     @apply.register
     def _call_requested(self, event: CallRequested) -> None:

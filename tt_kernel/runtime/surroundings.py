@@ -28,6 +28,7 @@ class Surroundings:
     settings: Of the scan.
     scene: Its circumstances.
     timed: What earlier runs of the notebook left behind.
+    stored: What was active when the run was started first, where it goes on or is made again: taken instead of a scan.
     """
 
     chat: FrozenChat | None = None
@@ -35,6 +36,7 @@ class Surroundings:
     settings: WorldInfoSettings = WorldInfoSettings()
     scene: Scene = Scene()
     timed: TimedState = TimedState()
+    stored: Activation | None = None
 
     def key(self, prompt: str, *, reads_chat: bool) -> Json:
         """The part of the run key that stands for this. Of the timed effects, only what counts here and now: what this run and
@@ -72,15 +74,15 @@ class Surroundings:
             chance: `Clockwork.random` of the run.
             timestamp_ms: When the run was started; a record for people.
         """
-        if not self.books:
-            return None
+        if self.stored is not None or not self.books:
+            return self.stored
         messages = with_prompt(self.chat, prompt)
         found = activate(self.books, messages, self.settings, chance, self.timed, scene=self.scene)
         return found.model_copy(update={"timestamp_ms": timestamp_ms})
 
     def timed_after(self, prompt: str, activation: Activation | None) -> TimedState:
         """What later runs must remember of an activation for this prompt."""
-        if activation is None:
+        if activation is None or self.stored is not None:
             return self.timed
         return remembered(self.timed, activation, self.books, with_prompt(self.chat, prompt))
 

@@ -24,6 +24,7 @@ from tt_kernel.runtime.limits import Meter
 from tt_kernel.runtime.progress import Progress
 from tt_kernel.runtime.projection import RunProjection
 from tt_kernel.runtime.prompt import initial_messages
+from tt_kernel.session.bench import Bench
 from tt_kernel.session.keeper import Keeper
 from tt_kernel.session.ledger import Ledger
 from tt_kernel.session.loading import resumed_conversation
@@ -33,7 +34,6 @@ from tt_kernel.session.models import live_provider
 from tt_kernel.session.pictures import Pictures
 from tt_kernel.session.policies import Policies
 from tt_kernel.session.prepared import PreparedRun, Shared
-from tt_kernel.session.toolbox import Bench
 from tt_kernel.store.atomic import write_bytes, write_json
 from tt_kernel.store.journal import Journal, now_iso
 from tt_kernel.store.recordings import RecordedRun, Recordings
@@ -43,9 +43,10 @@ from tt_kernel.store.tape import Asked, Tape
 from tt_kernel.toolkit.clockwork import Clockwork
 from tt_kernel.toolkit.deferral import Offers
 from tt_kernel.toolkit.gate import Gate
-from tt_kernel.toolkit.permissions import answer_seconds
+from tt_kernel.toolkit.permissions import PermissionEngine, answer_seconds
 from tt_kernel.toolkit.planning import Planning
 from tt_kernel.tools.plan import PlanDesk
+from tt_kernel.tools.processes import ProcessDesk
 
 _MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 _REPLY: TypeAdapter[ModelReply] = TypeAdapter(ModelReply)
@@ -60,6 +61,7 @@ class Assembly:
     projection: RunProjection
     messages: list[Message]
     keeper: Keeper
+    processes: ProcessDesk
 
 
 def assemble(shared: Shared, prepared: PreparedRun) -> Assembly:
@@ -213,7 +215,7 @@ class _Builder:
         )
         keeper = Keeper(self.ledger, invocation, self.reads, foreground=profile.run.presentation == "foreground")
         invocation.dispatcher.before_commit = keeper.before_commit
-        return Assembly(self.ledger, invocation, self._projection(), self.messages, keeper)
+        return Assembly(self.ledger, invocation, self._projection(), self.messages, keeper, self.processes)
 
     def _conversation(self) -> Conversation:
         resumption = self.prepared.resumption
@@ -265,8 +267,12 @@ class _Builder:
             results=self.results,
             clock=Clockwork(started_at=datetime.fromisoformat(self.ledger.started_at), seed=self.ledger.seed),
             run_id=lambda: self.ledger.shown_id,
-            session=self.prepared.chat is not None,
+            model=request.model,
+            safety=lambda: PermissionEngine([request.profile.permissions, *documents], interactive=True).safety,
             answer_seconds=answer_seconds([request.profile.permissions, *documents]),
+            interactive=self.shared.interactive,
+            accepts_images=self.prepared.facts.accepts_images,
+            session=self.prepared.chat is not None,
         )
         resumption = self.prepared.resumption
         bound = self.shared.toolbox.bind(bench, self.prepared.functions, resumption.read_states if resumption else {})
@@ -286,7 +292,8 @@ class _Builder:
             planning=self.planning,
         )
         self.breaker = policies.breaker
-        return policies.caller(bound.tools, bound.shell)
+        self.processes = bound.processes
+        return policies.caller(bound)
 
     def _provider(self) -> RecordedProvider:
         request = self.prepared.request

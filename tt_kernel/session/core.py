@@ -12,6 +12,7 @@ from tt_kernel.domain.runs import Run, RunRecord
 from tt_kernel.domain.specs import Snapshot
 from tt_kernel.providers.names import credentials, describe_model
 from tt_kernel.runtime.foreground import Foreground
+from tt_kernel.session.beside import Beside
 from tt_kernel.session.chats import Chats
 from tt_kernel.session.loading import load_run
 from tt_kernel.session.pictures import Pictures
@@ -63,7 +64,8 @@ class Session:
         self.connections = ConnectionShelf(user_folder())
         self.index = RunIndex(self.folder)
         self.recordings = Recordings(self.folder.recordings, self._line)
-        self.toolbox = Toolbox(namespace if namespace is not None else {}, self.foreground)
+        beside = Beside(self.base_dir, self.folder, self.notebook)
+        self.toolbox = Toolbox(namespace if namespace is not None else {}, self.foreground, beside)
         self.approver = approver
         self.interactive = interactive
         self.persist = PersistShelf(self.folder.persist)

@@ -14,17 +14,19 @@ from tt_kernel.domain.runs import RecordMode
 from tt_kernel.domain.specs import Snapshot, ToolSpec
 from tt_kernel.runtime.progress import Progress, admitted
 from tt_kernel.session.ledger import Ledger
+from tt_kernel.session.toolbox import Bound
 from tt_kernel.store.results import ResultStore
 from tt_kernel.store.secrets import Scrubber
-from tt_kernel.toolkit.approval import Preview, approved, in_time, scope_of, scope_text
+from tt_kernel.toolkit.approval import approved, in_time, scope_of, scope_text
 from tt_kernel.toolkit.breaker import Breaker
 from tt_kernel.toolkit.long_results import bounded
 from tt_kernel.toolkit.permissions import PermissionEngine, answer_seconds
 from tt_kernel.toolkit.pipeline import DENIED, Wrapper, dispatching, permitted, stacked, validated
 from tt_kernel.toolkit.planning import Planning
 from tt_kernel.toolkit.replayed import Replayed
-from tt_kernel.toolkit.tool import Tool
 from tt_kernel.toolkit.truncation import complete
+from tt_kernel.tools.processes import PAGED, keeps_output
+from tt_kernel.tools.project import preview
 from tt_kernel.tools.shell import ShellDesk
 
 _EXTERNAL = frozenset({"external", "host"})
@@ -47,7 +49,6 @@ class Policies:
     approver: Approver | None
     interactive: bool
     planning: Planning | None = None
-    preview: Preview | None = None
 
     def __post_init__(self) -> None:
         self._specs = {binding.spec.id: binding.spec for binding in self.snapshot.bindings}
@@ -56,10 +57,15 @@ class Policies:
         self._engine = PermissionEngine(layers, self.interactive and self.approver is not None)
         self._answer_seconds = answer_seconds(layers)
 
-    def caller(self, tools: Sequence[Tool], shell: ShellDesk) -> Caller:
+    def caller(self, bound: Bound) -> Caller:
+        tools = bound.tools
         return stacked(
             dispatching(tools),
             [
+                # Outside of what records: a command that was interrupted is never replayed as if it had been run.
+                self._scrubbed,
+                keeps_partial(bound.shell),
+                keeps_output(bound.processes),
                 self.breaker,
                 complete,
                 *([self.planning.guard(self.spec_of)] if self.planning else []),
@@ -78,17 +84,19 @@ class Policies:
                     self._engine.decide,
                     self.spec_of,
                     window=self._answer_seconds,
-                    preview=self.preview,
+                    preview=lambda call: preview(bound.project, call),
                 ),
                 admitted(self.progress, commit_name=self._commit_needed()),
                 bounded(
                     self.results.save_file,
                     self.snapshot.call_name,
                     limit=self.profile.tools.external_result_inline_char_limit,
-                    applies=lambda call: self.spec_of(call).effect in _EXTERNAL,
+                    applies=lambda call: (
+                        self.spec_of(call).effect in _EXTERNAL
+                        and (bound.processes.synchronous or call.tool_id not in PAGED)
+                    ),
                 ),
                 self._scrubbed,
-                keeps_partial(shell),
             ],
         )
 

@@ -120,6 +120,8 @@ class RunStream:
             yield ended
         finally:
             self._forget(self)
+            if assembly.invocation.status == "cancelled":
+                await assembly.processes.stop_started()
             await assembly.invocation.provider.aclose()
             self._close(assembly)
 

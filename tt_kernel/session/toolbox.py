@@ -8,14 +8,12 @@ from tt_kernel.domain.ports import Asker
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.specs import Context, Snapshot
 from tt_kernel.runtime.foreground import Foreground
-from tt_kernel.store.results import ResultStore
-from tt_kernel.store.runs import RunFolder
+from tt_kernel.session.bench import Bench
+from tt_kernel.session.beside import BESIDE, Beside
 from tt_kernel.store.tasks import TaskBoard
 from tt_kernel.store.workspace import Root, Workspace
 from tt_kernel.toolkit.catalog import Catalog, means
-from tt_kernel.toolkit.clockwork import Clockwork
 from tt_kernel.toolkit.deferral import SEARCH, deferring
-from tt_kernel.toolkit.permissions import ANSWER_SECONDS
 from tt_kernel.toolkit.planning import EXIT, plan_snapshot
 from tt_kernel.toolkit.snapshot import make_snapshot
 from tt_kernel.toolkit.tool import Tool
@@ -24,6 +22,8 @@ from tt_kernel.tools.functions import Bench as FunctionBench
 from tt_kernel.tools.functions import FunctionTool, as_function_tool, find_functions, function_tools, live_lookup
 from tt_kernel.tools.http_get import http_get_spec, http_get_tools
 from tt_kernel.tools.plan import PLAN_TOOLS, PlanDesk, exit_plan_mode, plan_tools
+from tt_kernel.tools.processes import ProcessDesk
+from tt_kernel.tools.project import ProjectDesk
 from tt_kernel.tools.questions import QUESTION_TOOLS, QuestionDesk, question_tools
 from tt_kernel.tools.shell import SHELL_TOOLS, Mount, ShellDesk, ShellWorker
 from tt_kernel.tools.tasks import TASK_TOOLS, task_tools
@@ -34,25 +34,12 @@ BUILTIN = (
     *WORKSPACE_TOOLS,
     *SHELL_TOOLS,
     *DICE_TOOLS,
+    *BESIDE,
     *TASK_TOOLS,
     *QUESTION_TOOLS,
     *PLAN_TOOLS,
     tool_search,
 )
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What the tools of one run stand on."""
-
-    profile: Profile
-    snapshot: Snapshot
-    folder: RunFolder
-    results: ResultStore
-    clock: Clockwork
-    run_id: Callable[[], str]
-    session: bool = False
-    answer_seconds: float = ANSWER_SECONDS
 
 
 @dataclass(frozen=True)
@@ -62,6 +49,8 @@ class Bound:
     tools: list[Tool]
     shell: ShellDesk
     reads: ReadStates
+    project: ProjectDesk
+    processes: ProcessDesk
 
 
 class Toolbox:
@@ -71,7 +60,8 @@ class Toolbox:
         asker: Who answers questions; None: nobody, so recommended answers are taken.
     """
 
-    def __init__(self, namespace: Mapping[str, object], foreground: Foreground) -> None:
+    def __init__(self, namespace: Mapping[str, object], foreground: Foreground, beside: Beside) -> None:
+        self.beside = beside
         self.asker: Asker | None = None
         self._namespace = namespace
         self._foreground = foreground
@@ -124,8 +114,10 @@ class Toolbox:
             call_name=bench.snapshot.call_name,
         )
         shell = ShellDesk(worker=self._shell, mounts=lambda: _mounts(roots), clock=bench.clock)
+        project, processes = self.beside.project(bench), self.beside.processes(bench)
         tools = [
             *workspace_tools(desk),
+            *self.beside.tools(project, processes),
             *(declaration.bind(shell) for declaration in SHELL_TOOLS),
             *dice_tools(bench.clock.random("dice")),
             *function_tools(
@@ -139,7 +131,7 @@ class Toolbox:
             ),
             *self._talking(bench),
         ]
-        return Bound(tools, shell, desk.reads)
+        return Bound(tools, shell, desk.reads, project, processes)
 
     def _talking(self, bench: Bench) -> list[Tool]:
         """The tools with which an agent keeps track, asks, hands over a plan and finds other tools."""
@@ -155,6 +147,7 @@ class Toolbox:
 
     async def aclose(self) -> None:
         await self._shell.aclose()
+        await self.beside.aclose()
 
 
 def _with_endpoint(profile: Profile) -> Profile:

@@ -125,10 +125,10 @@ class Checkpoints:
                     Condition(kind="other", lost=f"this run has changed files more than {MAX_RECORDS:,} times"),
                     lambda: None,
                 )
-            made = _missing_folders(disk)
             moved_to = self._folder() / "folders" / str(number)
             try:
                 self._prepare()
+                made = _missing_folders(disk)
                 before = keep(number)
                 change = Change(
                     number=number,

@@ -5,7 +5,7 @@ absolute paths (`paths.py`), links that leave a root (`boundary.py`), pipes and 
 overwrite what the writer does not know (`writing.py`). Errors name logical paths only. Read `space.py` first.
 """
 
-from tt_kernel.store.workspace.boundary import is_inside, real_root
+from tt_kernel.store.workspace.boundary import is_inside, os_problem, real_root
 from tt_kernel.store.workspace.listing import Entry, EntryKind
 from tt_kernel.store.workspace.paths import LeavesRoot, invalid_path, quoted, shown, split_path
 from tt_kernel.store.workspace.removing import entry_kind
@@ -41,6 +41,7 @@ __all__ = [
     "entry_kind",
     "invalid_path",
     "is_inside",
+    "os_problem",
     "quoted",
     "real_root",
     "shown",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tt_kernel.domain.errors import StorageFault, ToolError
-from tt_kernel.store.workspace import GuardFailed, LeavesRoot, Place, quoted, shown
+from tt_kernel.store.workspace import GuardFailed, LeavesRoot, Place, os_problem, quoted, shown
 from tt_kernel.tools.project.desk import ProjectDesk
 
 MAX_CANDIDATES = 5
@@ -56,7 +56,8 @@ def _readable(place: Place) -> Iterator[None]:
             raise
         raise ToolError("project.io", fault.message) from fault
     except OSError as error:
-        raise ToolError("project.io", f"{quoted(place.logical)}: {error.strerror}.") from error
+        problem = os_problem(error, place)
+        raise problem if isinstance(problem, ToolError) else ToolError("project.io", problem.message) from error
 
 
 def _advice(desk: ProjectDesk, code: str) -> str:
