@@ -32,7 +32,7 @@ describe('the status line', () => {
   it('shows volatile facts from the metadata only', () => {
     createRunView(root).update(run(), { elapsedSeconds: 2.121, costUsd: 0.034, replayed: false });
     expect(root.querySelector('.tt-run-facts')!.textContent).toContain('2.1 s$0.03');
-    expect(root.querySelector('.tt-run-badge')!.textContent).toBe('live');
+    expect(root.querySelector('.tt-run-badge')).toBeNull();
   });
 
   it('marks a replay, and says nothing of the time that it took', () => {
@@ -277,6 +277,7 @@ describe('words', () => {
   it('one argument needs no name', () => {
     expect(argumentsLine(call(1))).toBe('a.md');
     expect(argumentsLine(call(1, { arguments: { b: 1, a: 'x  y' } }))).toBe('a=x y b=1');
+    expect(argumentsLine(call(1, { arguments: { content: 'x'.repeat(99), mode: 'w', path: 'p' } }))).toBe('p mode=w');
   });
   it('items of a run without calls', () => expect(storyItems(run({ callCount: 3 }))).toEqual([]));
   it('diff keeps common lines', () => expect(diffLines('a\nb\n', 'a\nc\nb\n').map(line => line.join(''))).toEqual([' a', '+c', ' b']));

@@ -71,7 +71,7 @@ def test_a_run_streams_and_ends_as_one_output(page, notebook):
     assert "Raw <b>HTML</b> is text" in prose.inner_text()
     assert view.locator("img").count() == 1, "the picture of the tool, and nothing that the model wrote"
     errors = view.locator(".tt-card-error:visible")
-    assert errors.locator("code").all_inner_texts() == ["workspace.shell_exit", "workspace.path_not_found"]
+    assert errors.locator("code").all_inner_texts() == ["workspace.shell_exit", "workspace.path_not_visible"]
     assert "exit 1" in errors.first.inner_text()
     page.screenshot("lab-light", page.cell(1))
 

@@ -20,6 +20,7 @@ from tt_kernel.providers import local
 from tt_kernel.providers.local import LocalProvider
 from tt_kernel.providers.local_process import Done, LocalProcess
 from tt_kernel.providers.names import local_installed
+from tt_kernel.toolkit.truncation import is_cut_off
 from tt_kernel.tools.dice import DICE_TOOLS
 from tt_kernel.tools.workspace import WORKSPACE_TOOLS
 

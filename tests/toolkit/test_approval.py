@@ -9,7 +9,7 @@ from tt_kernel.domain.calls import ToolCall
 from tt_kernel.domain.ids import ToolId
 from tt_kernel.domain.ports import ApprovalAnswer
 from tt_kernel.domain.profiles import Permissions
-from tt_kernel.toolkit.approval import MAX_SUMMARY, approved, call_summary, in_time
+from tt_kernel.toolkit.approval import MAX_SUMMARY, approved, call_summary, in_time, scope_text
 from tt_kernel.toolkit.declare import builtin_tool
 from tt_kernel.toolkit.permissions import PermissionEngine
 from tt_kernel.toolkit.pipeline import dispatching, stacked
@@ -137,6 +137,46 @@ async def test_allow_run_holds_for_the_tool_and_the_rule_that_asked():
     await bench.call(tool="Stop")
     assert len(bench.person.asked) == 3
     assert bench.desk == ["git status", "git push", "ls", "stop"]
+
+
+async def test_allow_run_of_one_command_allows_no_other():
+    """Spec liveagent §22.22 is a weak spot of upstream: approving one Bash approved all."""
+    always = ApprovalAnswer(decision="allow_run")
+    bench = Bench(always, NO)
+    await bench.call("make [a] *")
+    assert bench.person.asked[0].scope == {"command": "make [[]a] [*]"}
+    await bench.call("make [a] *")
+    assert len(bench.person.asked) == 1
+    assert (await bench.call("make a x")).error_code == "tool.approval_denied"
+
+
+@pytest.mark.parametrize(
+    ("scope", "command", "asked_again"),
+    [
+        ({"command": "git *"}, "git push", False),
+        ({"command": "git *"}, "git push; rm x", True),
+        ({"command": "git *"}, "ls", True),
+        ({}, "ls", False),
+        ({}, "rm -r .", False),
+    ],
+)
+async def test_the_person_chooses_what_allow_run_covers(scope, command, asked_again):
+    bench = Bench(ApprovalAnswer(decision="allow_run", scope=scope), YES)
+    await bench.call("git status")
+    await bench.call(command)
+    assert len(bench.person.asked) == 1 + asked_again
+
+
+async def test_a_grant_does_not_lift_a_rule_that_is_stricter_than_the_one_that_asked():
+    layers = [Permissions(rules=[{"tool": "Bash", "decision": "ask", "arguments": {"command": "rm*"}}])]
+    bench = Bench(ApprovalAnswer(decision="allow_run", scope={}), NO, layers=layers)
+    await bench.call("ls")
+    assert (await bench.call("rm x")).error_code == "tool.approval_denied"
+
+
+def test_what_a_scope_is_called():
+    assert scope_text("Bash", {"command": "git *"}) == "Bash command=git *"
+    assert scope_text("Bash", {}) == "Bash"
 
 
 async def test_allow_run_never_lifts_a_deny():

@@ -5,7 +5,7 @@ import pytest
 from tt_kernel.domain.ids import ToolId
 from tt_kernel.domain.profiles import Permissions
 from tt_kernel.domain.specs import ToolSpec
-from tt_kernel.toolkit.permissions import PermissionEngine
+from tt_kernel.toolkit.permissions import PermissionEngine, answer_seconds
 
 
 def spec(tool="builtin:Bash", effect="host", **more):
@@ -48,9 +48,13 @@ def test_headless_ask_is_deny_and_says_the_rule_and_the_way_out():
     decision = decide(interactive=False)
     assert (decision.decision, decision.rule, decision.unattended) == ("deny", "host = ask", True)
     assert decision.refusal("Bash") == (
-        'Bash was not run: rule "host = ask" and nobody can answer here. To allow it, add '
-        '{"tool": "Bash", "decision": "allow"} to permissions.rules of the profile. Do not repeat this call.'
+        'Bash was not run: rule "host = ask" and nobody can answer here. The user can allow it with '
+        "%agent permissions allow Bash. Do not repeat this call."
     )
+    way_out = decision.refusal("Bash", {"command": "pytest -q tests"})
+    assert '%agent permissions allow Bash --pattern "command=pytest*".' in way_out
+    assert '--pattern "path=src/a.py"' in decision.refusal("Write", {"path": "src/a.py", "content": "x"})
+    assert "--pattern" not in decision.refusal("Write", {"path": 'a "b".py'})
     assert decide(tool=spec("extension/notebook:x", "external"), interactive=False).decision == "allow"
 
 
@@ -118,3 +122,45 @@ def test_an_unknown_safety_mode_is_ask():
     assert Permissions.model_validate({"safety": "yolo"}).safety == "ask"
     assert Permissions.model_validate({"safety": None}).safety == "ask"
     assert Permissions().safety == "auto"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "verdict"),
+    [
+        ("pytest*", "pytest -q", "allow"),
+        ("pytest*", "pytest; rm -r .", "ask"),
+        ("pytest*", "pytest && rm x", "ask"),
+        ("pytest*", "pytest | sh", "ask"),
+        ("pytest*", "pytest > /etc/x", "ask"),
+        ("pytest*", "pytest $(rm x)", "ask"),
+        ("pytest*", "pytest `rm x`", "ask"),
+        ("pytest*", "pytest\nrm x", "ask"),
+        ("pytest* | tail*", "pytest -q | tail -5", "allow"),
+        ("pytest* | tail*", "pytest -q | tail -5; rm x", "ask"),
+        ("a; b", "a; b", "allow"),
+    ],
+)
+def test_a_pattern_that_allows_does_not_allow_what_is_chained_to_it(pattern, command, verdict):
+    found = decide(rules(("Bash", "allow", {"command": pattern})), arguments={"command": command})
+    assert found.decision == verdict
+
+
+def test_a_pattern_that_denies_or_asks_has_no_such_limit():
+    assert decide(rules(("Bash", "deny", {"command": "rm*"})), arguments={"command": "rm x; ls"}).decision == "deny"
+    layers = rules(("Bash", "ask", {"command": "git*"})), rules(("Bash", "allow"))
+    assert decide(*layers, arguments={"command": "git x; ls"}).decision == "ask"
+
+
+def test_built_in_tools_that_only_look_outside_are_allowed():
+    """Asking the user a question needs no approval; what an MCP server says of itself is another matter."""
+    assert decide(tool=spec("builtin:AskUserQuestion", "external", read_only=True)).decision == "allow"
+    assert (
+        decide(Permissions(safety="ask"), tool=spec("builtin:AskUserQuestion", "external", read_only=True)).decision
+        == "allow"
+    )
+
+
+def test_how_long_a_person_has():
+    """Spec liveagent §3.3: 3 minutes, unless a document says otherwise; the nearest that does."""
+    assert answer_seconds([]) == 180
+    assert answer_seconds([Permissions(), Permissions(answer_seconds=5), Permissions(answer_seconds=9)]) == 5

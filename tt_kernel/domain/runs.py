@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -127,6 +128,14 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self.id} {self.status}: {len(self.tool_calls)} calls>"
+
+    def diff(self, other: "Run") -> Any:
+        """What differs in `other`: an object with .turns .calls .text .files .usage .is_same and .to_df() that shows itself.
+
+        Args:
+            other: Another run, of this notebook or any other.
+        """
+        return import_module("tt_kernel.experiments.diff").diff(self, other)  # by name: it is built from runs
 
     def to_df(self) -> Any:
         """A pandas DataFrame, one row a call: turn, tool, arguments, content, is_error, error_code, images."""

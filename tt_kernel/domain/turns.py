@@ -106,4 +106,6 @@ class ModelReply(Frozen):
     model: str = ""
 
 
-ModelChunk = Annotated[Union[TextChunk, ReasoningChunk, CallChunk, SwitchChunk, ModelReply], Field(discriminator="kind")]
+ModelChunk = Annotated[
+    Union[TextChunk, ReasoningChunk, CallChunk, SwitchChunk, ModelReply], Field(discriminator="kind")
+]

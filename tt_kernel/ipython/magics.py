@@ -1,6 +1,6 @@
 """`%%agent` and `%agent`: what a cell calls, awaited (see transform.py) or synchronous."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.getipython import get_ipython
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
@@ -12,6 +12,9 @@ from tt_kernel.ipython.help import help_text
 from tt_kernel.ipython.notebook import Notebook
 from tt_kernel.ipython.subcommands import find_command
 from tt_kernel.ipython.transform import strip_nbval
+
+if TYPE_CHECKING:
+    from tt_kernel.ipython.running import Started
 
 
 @magics_class
@@ -45,7 +48,8 @@ class AgentMagics(Magics):
         with one_line_errors():
             command = find_command(line)
             if command is not None:
-                return command(self.notebook)
+                done = command(self.notebook)
+                return self._finish(self._begun(done)) if _is_pending(done) else done
             options = parse_line(line)
             return self._run(options, options.text or "")
 
@@ -58,7 +62,11 @@ class AgentMagics(Magics):
         with one_line_errors():
             command = find_command(line)
             if command is not None:
-                return command(self.notebook)
+                done = command(self.notebook)
+                if not _is_pending(done):
+                    return done
+                await self._finish_async(self._begun(done))
+                return None
             options = parse_line(line)
             await self._await(options, options.text or "")
         return None
@@ -68,21 +76,39 @@ class AgentMagics(Magics):
         self.shown = None
 
     def _run(self, options: Options, prompt: str) -> object:
-        from tt_kernel.ipython.running import conclude, start  # noqa: PLC0415  wires everything; not before a run
+        from tt_kernel.ipython.running import start  # noqa: PLC0415  wires everything; not before a run
 
-        started = start(self.notebook, options, prompt)
+        return self._finish(start(self.notebook, options, prompt))
+
+    async def _await(self, options: Options, prompt: str) -> None:
+        from tt_kernel.ipython.running import start  # noqa: PLC0415  wires everything; not before a run
+
+        await self._finish_async(start(self.notebook, options, prompt))
+
+    def _begun(self, pending: Any) -> "Started":
+        from tt_kernel.ipython.running import begin  # noqa: PLC0415
+
+        return begin(self.notebook, Options(), pending.prepared)
+
+    def _finish(self, started: "Started") -> object:
+        from tt_kernel.ipython.running import conclude  # noqa: PLC0415
+
         with giving_up_in_one_line():
             self.notebook.foreground.wait(started.settled, started.cancel)
         self.shown = conclude(self.notebook, started, is_value=True)
         return self.shown
 
-    async def _await(self, options: Options, prompt: str) -> None:
-        from tt_kernel.ipython.running import conclude, start  # noqa: PLC0415  wires everything; not before a run
+    async def _finish_async(self, started: "Started") -> None:
+        from tt_kernel.ipython.running import conclude  # noqa: PLC0415
 
-        started = start(self.notebook, options, prompt)
         with giving_up_in_one_line():
             await self.notebook.foreground.wait_async(started.settled, started.cancel)
         conclude(self.notebook, started, is_value=False)
+
+
+def _is_pending(done: object) -> bool:
+    """A command decided a run (`run_commands.Pending`) in place of an answer."""
+    return type(done).__name__ == "Pending" and hasattr(done, "prepared")
 
 
 def installed() -> AgentMagics:

@@ -40,8 +40,15 @@ def start(notebook: Notebook, options: Options, prompt: str) -> Started:
         raise UsageProblem(message="The prompt is empty. Write it below the %%agent line, or after %agent.")
     session, shell = notebook.session, notebook.shell
     session.interactive = can_ask(shell)
+    cell, _ = cell_of(shell)
+    return begin(notebook, options, _prepared(session, _resolved(options, notebook), prompt, shell.user_ns, cell))
+
+
+def begin(notebook: Notebook, options: Options, prepared: PreparedRun) -> Started:
+    """Begin a run that is decided, on the agent loop."""
+    session, shell = notebook.session, notebook.shell
+    session.interactive = can_ask(shell)
     cell, execution = cell_of(shell)
-    prepared = _prepared(session, _resolved(options, notebook), prompt, shell.user_ns, cell)
     output = None if options.quiet else CellOutput(cell_publisher(shell), live=watched(shell))
     future, cancel = submit(_drive(session.stream(prepared, cell=cell, execution=execution), output))
     settled: Future[None] = Future()

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tt_kernel.domain.errors import NotFound, UsageProblem
 from tt_kernel.ipython.arguments import words
@@ -12,13 +13,14 @@ from tt_kernel.ipython.notebook import Notebook
 
 if TYPE_CHECKING:
     from tt_kernel.domain.profiles import Profile
-    from tt_kernel.domain.runs import Run, RunRecord
+    from tt_kernel.domain.runs import Run
     from tt_kernel.domain.specs import Binding
     from tt_kernel.ipython.listing import Lines, Listing
 
 Command = Callable[[Notebook], object]
 
 _RUN_ID = re.compile(r"[0-9a-f]{8}(\.\d+)?")
+_RUN_PREFIX = re.compile(r"[0-9a-f]{4,8}(\.\d+)?")
 _NOT_YET = frozenset(
     [
         "branch",
@@ -26,17 +28,11 @@ _NOT_YET = frozenset(
         "doctor",
         "export",
         "find",
-        "fix",
         "freeze",
-        "guide",
         "mcp",
         "memory",
         "permissions",
-        "prune",
         "replay",
-        "resume",
-        "roots",
-        "session",
         "skills",
         "sweep",
         "verify",
@@ -98,15 +94,21 @@ def _is_prompt(arguments: Sequence[str]) -> bool:
     return is_prompt_command(arguments)
 
 
-def _runs(notebook: Notebook, _: Sequence[str]) -> "Listing[RunRecord]":
-    from tt_kernel.ipython.listing import Listing  # noqa: PLC0415
+def _late(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module that is imported when it is first called."""
 
-    records = notebook.session.index.list()
-    rows = [(r.id, r.status, r.profile.id, r.model, str(r.turns), str(r.tool_calls), r.prompt) for r in records]
-    empty = f"{notebook.session.folder.root.name} has no runs yet."
-    return Listing(
-        records, ("run", "status", "profile", "model", "turns", "calls", "prompt"), rows, _if_empty(rows, empty)
-    )
+    def call(*arguments: object) -> Any:
+        return getattr(import_module(f"tt_kernel.ipython.{module}"), name)(*arguments)
+
+    return call
+
+
+def _about_run(words: Sequence[str]) -> bool:
+    return bool(words) and (words[0] == "last" or _RUN_PREFIX.fullmatch(words[0]) is not None)
+
+
+def _about_run_and_more(words: Sequence[str]) -> bool:
+    return _about_run(words) and len(words) > 1
 
 
 def _show(notebook: Notebook, arguments: Sequence[str]) -> "Run":
@@ -163,7 +165,15 @@ SUBCOMMANDS = {
     "profile": Subcommand(_profile, values="action profile field=value", accepts=_is_profile),
     "profiles": Subcommand(_profiles),
     "prompt": Subcommand(_prompt, values="profile", accepts=_is_prompt),
-    "runs": Subcommand(_runs),
+    "fix": Subcommand(_late("run_commands", "fix"), values="run", accepts=_about_run_and_more),
+    "guide": Subcommand(_late("run_commands", "guide"), accepts=_late("run_commands", "is_guidance")),
+    "prune": Subcommand(_late("run_commands", "prune"), accepts=_late("run_commands", "is_prune")),
+    "resume": Subcommand(_late("run_commands", "resume"), values="run", accepts=_about_run),
+    "rewind": Subcommand(_late("run_commands", "rewind"), values="run", accepts=_about_run),
+    "rollback": Subcommand(_late("run_commands", "rollback"), values="run", accepts=_about_run),
+    "roots": Subcommand(_late("folder_commands", "roots"), accepts=_late("folder_commands", "is_roots")),
+    "runs": Subcommand(_late("run_commands", "runs"), accepts=_late("run_commands", "is_runs")),
+    "session": Subcommand(_late("folder_commands", "session"), accepts=_late("folder_commands", "is_session")),
     "show": Subcommand(_show, 1, "run"),
     "tools": Subcommand(_tools, 1, "profile"),
 }

@@ -215,9 +215,7 @@ def _unauthenticated(error: Any, asked: Asked, _reason: str) -> ProviderError:
 def _not_found(error: Any, asked: Asked, reason: str) -> ProviderError:
     guess = getattr(error, "suggested_model_id", None)
     hint = f" Did you mean {guess}?" if guess else " Check the model's name and the address."
-    return _fault(
-        "model.not_found", f"{asked.url} does not know {asked.model}{_http(error)}.{hint}{_said(reason)}"
-    )
+    return _fault("model.not_found", f"{asked.url} does not know {asked.model}{_http(error)}.{hint}{_said(reason)}")
 
 
 def _too_long(error: Any, asked: Asked, reason: str) -> ProviderError:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 
 from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.errors import ReplayMiss
+from tt_kernel.domain.ids import Digest
 from tt_kernel.domain.ports import Provider
 from tt_kernel.domain.runs import RecordMode
 from tt_kernel.domain.turns import ModelChunk, ModelReply, ModelRequest, TextChunk
@@ -46,6 +47,7 @@ class RecordedProvider:
         self._clean = clean
         self._explain = explain
         self._inner: Provider | None = None
+        self._answered: Digest | None = None
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The recorded chunks, or the live ones (recorded as they complete).
@@ -54,7 +56,9 @@ class RecordedProvider:
             ReplayMiss: In mode `replay`, when nothing is recorded for this request.
         """
         recorded = self._tape.ask(request.messages, request.tool_choice)
-        if recorded is not None and self._mode in ("auto", "replay"):
+        # What this run has just recorded was no good, if it asks again: the new answer takes its place.
+        again = self._answered is not None and self._answered == self._tape.request
+        if recorded is not None and not again and self._mode in ("auto", "replay"):
             self._tape.take(recorded)
             reply = recorded.reply
             if reply.message.text:
@@ -69,6 +73,7 @@ class RecordedProvider:
             if isinstance(chunk, ModelReply):
                 reply = self._clean(chunk)
                 self._tape.record_reply(reply)
+                self._answered = self._tape.request
                 yield reply
             else:
                 yield chunk

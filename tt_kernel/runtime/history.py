@@ -113,3 +113,44 @@ def pruned(messages: Sequence[Message], indexes: Sequence[int]) -> list[Message]
 def marked(message: ToolMessage) -> ToolMessage:
     mark = f"[This result of {len(message.text)} characters was removed to save space. Call the tool again if you need it.]"
     return message.model_copy(update={"text": mark, "images": ()})
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is due now. `messages` is the conversation with the results at `pruned` replaced."""
+
+    pruned: tuple[int, ...]
+    messages: Sequence[Message]
+    cut: Cut | None
+
+
+@dataclass(frozen=True)
+class CompactionRule:
+    """When and what of one run's conversation is compacted.
+
+    Attributes:
+        threshold: Estimated tokens above which it is.
+        keep_groups: How many of the newest groups a summary leaves alone.
+        floor: How many messages from the start always stay.
+    """
+
+    threshold: int
+    keep_groups: int
+    floor: int
+
+    def due(self, messages: Sequence[Message], level: int) -> Step | None:
+        """Pruning first; a summary where that is not enough."""
+        if estimated_tokens(messages) <= self.threshold:
+            return None
+        old = prunable(messages, self.floor, level)
+        shorter = pruned(messages, old) if old else messages
+        enough = estimated_tokens(shorter) <= self.threshold
+        cut = None if enough else cut_of(shorter, self.floor, self.keep_groups, level)
+        return Step(old, shorter, cut) if old or cut else None
+
+    def level_after(self, level: int, tokens: int) -> int:
+        """Higher while compactions leave too much; 0 again after one that did not.
+
+        The specification waits for 5 quiet minutes; a replay has none.
+        """
+        return min(level + 1, MAX_LEVEL) if tokens > PRESSURE * self.threshold else 0

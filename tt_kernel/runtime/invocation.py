@@ -21,6 +21,7 @@ from tt_kernel.domain.ports import Provider
 from tt_kernel.domain.profiles import ModelRetry
 from tt_kernel.domain.specs import Completion, ToolChoice, ToolOffer
 from tt_kernel.domain.turns import ModelReply, ModelRequest, Sampling
+from tt_kernel.runtime.compactor import Compactor
 from tt_kernel.runtime.conversation import UNSETTLED, Conversation
 from tt_kernel.runtime.dispatch import Dispatcher
 from tt_kernel.runtime.drift import DRIFT_LIMIT, plan_reminder, reminder
@@ -44,6 +45,7 @@ class Plan:
     """What is fixed for the whole invocation.
 
     Attributes:
+        stream: Whether replies are asked for piece by piece (profile field `run.stream`).
         offers: The tools that the next request shows; they follow from the conversation (toolkit/deferral.py).
         planning: The bounds of plan mode, where the run only plans.
     """
@@ -59,6 +61,7 @@ class Plan:
     save_direct_output: Callable[[str], str]
     take_guidance: Callable[[], list[str]]
     planning: Planning | None = None
+    stream: bool = True
 
 
 @dataclass
@@ -70,6 +73,7 @@ class Invocation:
     progress: Progress
     meter: Meter
     write: Callable[[Event], Event]
+    compactor: Compactor | None = None
     status: InvocationStatus = "running"
     problem: TTError | None = None
     text: str = ""
@@ -111,9 +115,7 @@ class Invocation:
             planning = self._plan_step()
             if planning is None:
                 return
-            for event in planning:
-                yield event
-            async for event in self._request():
+            async for event in self._request(planning):
                 yield event
             assert self._turn is not None
             reply = self._turn.reply
@@ -131,7 +133,13 @@ class Invocation:
             self.status = "completed"
             self.text = self.progress.published or reply.message.text
 
-    async def _request(self) -> AsyncIterator[Event]:
+    async def _request(self, first: Sequence[Event]) -> AsyncIterator[Event]:
+        """One model request, after the events that come `first` and a compaction where one is due."""
+        for event in first:
+            yield event
+        if self.compactor is not None:
+            async for event in self.compactor.run(self.conversation, self.meter):
+                yield event
         number = self.meter.number + 1
         request = ModelRequest(
             messages=self.conversation.messages,
@@ -139,6 +147,7 @@ class Invocation:
             sampling=self.plan.sampling,
             tool_choice=self.plan.planning.choice if self.plan.planning else ToolChoice(),
             read_image=self.plan.read_image,
+            stream=self.plan.stream,
         )
         self._turn = Turn(
             provider=self.provider,
@@ -197,7 +206,9 @@ class Invocation:
             return [self.write(plan_reminder(self.plan.invocation_id, planning))]
         self.text = self._last_text()
         if not self.text.strip():
-            raise ProviderError("model.plan_missing", "The model ended its research without a plan and without any text.")
+            raise ProviderError(
+                "model.plan_missing", "The model ended its research without a plan and without any text."
+            )
         planning.save(self.text)
         self.status = "completed"
         return None

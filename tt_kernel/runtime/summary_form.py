@@ -17,8 +17,12 @@ SECTIONS: dict[str, str] = {
 """Section -> what it is for."""
 REQUIRED = ("task", "state", "next_steps", "artifacts")
 
-FORM = "Answer with these sections and nothing else, each as <name>text</name>; leave out what would be empty, but not " + (
-    f"{', '.join(REQUIRED[:-1])} and {REQUIRED[-1]}:\n" + "\n".join(f"<{name}>: {what}" for name, what in SECTIONS.items())
+FORM = (
+    "Answer with these sections and nothing else, each as <name>text</name>; leave out what would be empty, but not "
+    + (
+        f"{', '.join(REQUIRED[:-1])} and {REQUIRED[-1]}:\n"
+        + "\n".join(f"<{name}>: {what}" for name, what in SECTIONS.items())
+    )
 )
 
 

@@ -20,7 +20,15 @@ from tt_kernel.domain.events import (
 from tt_kernel.domain.ids import InvocationId
 from tt_kernel.domain.ports import Provider
 from tt_kernel.domain.profiles import ModelRetry
-from tt_kernel.domain.turns import CallChunk, ModelChunk, ModelReply, ModelRequest, ReasoningChunk, SwitchChunk, TextChunk
+from tt_kernel.domain.turns import (
+    CallChunk,
+    ModelChunk,
+    ModelReply,
+    ModelRequest,
+    ReasoningChunk,
+    SwitchChunk,
+    TextChunk,
+)
 
 
 @dataclass

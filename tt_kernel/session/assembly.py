@@ -14,7 +14,7 @@ from tt_kernel.domain.ids import ROOT_INVOCATION, builtin
 from tt_kernel.domain.messages import Message
 from tt_kernel.domain.ports import Caller, Provider
 from tt_kernel.domain.profiles import Profile
-from tt_kernel.domain.specs import Snapshot, ToolChoice, ToolOffer
+from tt_kernel.domain.specs import Snapshot, ToolOffer
 from tt_kernel.domain.turns import ModelReply
 from tt_kernel.providers.recorded import RecordedProvider
 from tt_kernel.runtime.conversation import Conversation
@@ -25,12 +25,13 @@ from tt_kernel.runtime.progress import Progress
 from tt_kernel.runtime.projection import RunProjection
 from tt_kernel.runtime.prompt import initial_messages
 from tt_kernel.session.bench import Bench
+from tt_kernel.session.compacting import compactor_of, first_reply
 from tt_kernel.session.keeper import Keeper
 from tt_kernel.session.ledger import Ledger
 from tt_kernel.session.loading import resumed_conversation
 from tt_kernel.session.memory import memory_of
 from tt_kernel.session.misses import explain_miss
-from tt_kernel.session.models import live_provider
+from tt_kernel.session.models import live_model
 from tt_kernel.session.pictures import Pictures
 from tt_kernel.session.policies import Policies
 from tt_kernel.session.prepared import PreparedRun, Shared
@@ -86,7 +87,7 @@ def assemble(shared: Shared, prepared: PreparedRun) -> Assembly:
 
 def _live_provider(shared: Shared, prepared: PreparedRun) -> Provider:
     request = prepared.request
-    return live_provider(request.model, request.connection, base_dir=shared.base_dir, connections=shared.connections)
+    return live_model(request, base_dir=shared.base_dir, connections=shared.connections, circuits=shared.circuits)
 
 
 def opening_messages(prepared: PreparedRun) -> list[Message]:
@@ -99,7 +100,7 @@ def opening_messages(prepared: PreparedRun) -> list[Message]:
 
 def is_recorded(recordings: Recordings, prepared: PreparedRun) -> bool:
     """Whether the first turn of a run can be replayed."""
-    return _tape(recordings, prepared).ask(opening_messages(prepared), ToolChoice()) is not None
+    return first_reply(_tape(recordings, prepared), prepared, opening_messages(prepared)) is not None
 
 
 def _tape(recordings: Recordings, prepared: PreparedRun) -> Tape:
@@ -123,7 +124,7 @@ def offers_of(snapshot: Snapshot) -> tuple[ToolOffer, ...]:
 def _look_ahead(tape: Tape, messages: list[Message], prepared: PreparedRun) -> RecordedRun | None:
     """The run whose first turn is recorded, if any: tools see its time and randomness."""
     mode = prepared.request.mode
-    first = tape.ask(messages, ToolChoice())
+    first = first_reply(tape, prepared, messages)
     if first is None or mode in ("live", "off"):
         if mode == "replay":
             raise ReplayMiss(message=explain_miss(tape))
@@ -215,6 +216,9 @@ class _Builder:
         )
         keeper = Keeper(self.ledger, invocation, self.reads, foreground=profile.run.presentation == "foreground")
         invocation.dispatcher.before_commit = keeper.before_commit
+        invocation.compactor = compactor_of(
+            self.prepared, self.messages, invocation.provider, self.ledger, self.project.seen.forget_windows
+        )
         return Assembly(self.ledger, invocation, self._projection(), self.messages, keeper, self.processes)
 
     def _conversation(self) -> Conversation:
@@ -292,7 +296,7 @@ class _Builder:
             planning=self.planning,
         )
         self.breaker = policies.breaker
-        self.processes = bound.processes
+        self.project, self.processes = bound.project, bound.processes
         return policies.caller(bound)
 
     def _provider(self) -> RecordedProvider:
@@ -323,6 +327,7 @@ class _Builder:
             offers=Offers(snapshot),
             sampling=profile.sampling,
             retry=profile.run.model_retry,
+            stream=profile.run.stream,
             commit_name=snapshot.call_name(builtin("workspace.commit")),
             finish_name=snapshot.call_name(builtin("workspace.finish")),
             read_image=self._read_image,

@@ -10,6 +10,7 @@ from tt_kernel.domain.ports import Approver
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.runs import Run, RunRecord
 from tt_kernel.domain.specs import Snapshot
+from tt_kernel.providers.circuits import Circuits
 from tt_kernel.providers.names import credentials, describe_model
 from tt_kernel.runtime.foreground import Foreground
 from tt_kernel.session.beside import Beside
@@ -27,10 +28,12 @@ from tt_kernel.store.permissions import PermissionShelf
 from tt_kernel.store.persist import PersistShelf
 from tt_kernel.store.profiles import ProfileShelf
 from tt_kernel.store.recordings import Recordings
+from tt_kernel.store.rewind import OnConflict, Rewound, rewind
 from tt_kernel.store.run_checkpoints import RunCheckpoints
 from tt_kernel.store.runs import RunIndex
 from tt_kernel.store.secrets import Scrubber
 from tt_kernel.store.sessions import SessionShelf
+from tt_kernel.store.workspace import Workspace
 
 
 class Session:
@@ -71,6 +74,7 @@ class Session:
         self.persist = PersistShelf(self.folder.persist)
         self.permissions = PermissionShelf(self.folder, user_folder())
         self._slots = Slots()
+        self._circuits = Circuits()
         self._active: list[RunStream] = []
         self._memory: dict[str, Run] = {}
         self._last: str | None = None
@@ -106,6 +110,17 @@ class Session:
         self.planner.default_model = name
 
     # -- runs
+
+    def rewind(self, run_id: str, on_conflict: OnConflict = "refuse") -> Rewound:
+        """Put back the project files that a run changed (spec liveagent §5.10).
+
+        Raises:
+            RewindConflict: With `refuse`, when something was changed since.
+        """
+        record = self.index.find(run_id)
+        return rewind(
+            self.folder.run(record.id).checkpoints, Workspace(self.toolbox.beside.roots()), on_conflict=on_conflict
+        )
 
     def rollback(self, run_id: str, checkpoint: str) -> None:
         """Make a run's workspace what it was at a checkpoint.
@@ -178,6 +193,7 @@ class Session:
             scrubber=self.planner.scrubber,
             chats=self.chats,
             toolbox=self.toolbox,
+            circuits=self._circuits,
             approver=self.approver,
             interactive=self.interactive,
             relative=self.relative,

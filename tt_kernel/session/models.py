@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tt_kernel.domain.connections import Connection
@@ -9,6 +10,9 @@ from tt_kernel.domain.errors import ModelUnavailable, ProfileInvalid
 from tt_kernel.domain.messages import Message
 from tt_kernel.domain.ports import Provider
 from tt_kernel.domain.profiles import Breach, Profile
+from tt_kernel.domain.runs import RunRequest
+from tt_kernel.providers.circuits import Circuits
+from tt_kernel.providers.failover import Candidate, FailoverProvider
 from tt_kernel.providers.names import default_model, no_model_message, provider_for
 from tt_kernel.store.connections import MISSING, ConnectionShelf
 
@@ -69,6 +73,27 @@ def live_provider(
     """
     own = connections.load(connection.name) if connection is not None else None
     return provider_for(name, base_dir=base_dir, connection=own)
+
+
+def live_model(request: RunRequest, *, base_dir: Path, connections: ConnectionShelf, circuits: Circuits) -> Provider:
+    """The provider of a run: its model, and behind it the fallbacks of its profile, if any (spec liveagent §18).
+
+    Raises:
+        ModelUnavailable: The model itself cannot be asked. A fallback that cannot be is passed over.
+    """
+    choice, name, connection = request.profile.model, request.model, request.connection
+    primary = live_provider(name, connection, base_dir=base_dir, connections=connections)
+    others = [fallback for fallback in choice.fallbacks if fallback != name or connection is not None]
+    if not others:
+        return primary
+    return FailoverProvider(
+        primary,
+        [Candidate(other, other, partial(provider_for, other, base_dir=base_dir)) for other in others],
+        primary_key=f"{name} by {connection.name}" if connection is not None else name,
+        circuits=circuits,
+        max_retries=request.profile.run.model_retry.max_retries,
+        max_switches=choice.max_switches,
+    )
 
 
 def startable(profile: Profile) -> Profile:

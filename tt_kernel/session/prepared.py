@@ -1,7 +1,7 @@
 """What a run is made from: what its session shares, and everything that was decided before it starts."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +12,7 @@ from tt_kernel.domain.messages import Message
 from tt_kernel.domain.ports import Approver
 from tt_kernel.domain.runs import RunRecord, RunRequest
 from tt_kernel.domain.specs import Snapshot
+from tt_kernel.providers.circuits import Circuits
 from tt_kernel.providers.names import ModelFacts
 from tt_kernel.session.chats import Chats, ChatTurn
 from tt_kernel.session.toolbox import Toolbox
@@ -41,6 +42,7 @@ class Shared:
     approver: Approver | None
     interactive: bool
     relative: Callable[[str], str]
+    circuits: Circuits = field(default_factory=Circuits)
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ class Checkpoints:
             except (StorageFault, OSError) as error:
                 with suppress(OSError):
                     move_folder(moved_to, Path(disk))  # a folder whose move is not on record would be lost
-                return Kept(None, Condition(kind="other", lost=str(error)), lambda: None)
+                return Kept(None, Condition(kind="other", lost=_reason(error)), lambda: None)
         return Kept(change, before, lambda: self._withdraw(change, disk))
 
     def _kept(self, disk: str) -> Condition:
@@ -286,6 +286,12 @@ def move_folder(source: Path, target: Path) -> None:
             shutil.rmtree(target, ignore_errors=True)
             raise OSError(str(error)) from error
         shutil.rmtree(source, ignore_errors=True)
+
+
+def _reason(error: StorageFault | OSError) -> str:
+    """Without the paths of the disk: a model reads it."""
+    cause = error.__cause__ if isinstance(error, StorageFault) else error
+    return (isinstance(cause, OSError) and cause.strerror) or type(error).__name__
 
 
 def _missing_folders(disk: str) -> int:

@@ -54,6 +54,7 @@ class Tape:
         self._recording = recording
         self._fixed = digest(_fixed(asked))
         self._seen = 0
+        self._asked_last: list[Message] = []
         self._turn = 0
         self._replies = 0
         self._root: Digest | None = None
@@ -82,8 +83,12 @@ class Tape:
         return self._run is not None
 
     def ask(self, messages: Sequence[Message], choice: ToolChoice) -> RecordedReply | None:
-        """Move on to the request made of `messages`; the recorded reply if there is one. Asking the same again is free."""
-        if self._request is None or len(messages) != self._seen or choice != self._choice:
+        """Move on to the request made of `messages`; the recorded reply if there is one. Asking the same again is free.
+
+        A list that does not go on from the last one (a question aside, or a conversation that was compacted) continues the
+        chain too: it follows from what was asked before, and is digested whole.
+        """
+        if len(messages) != self._seen or choice != self._choice or not self._goes_on(messages):
             self._advance(messages, choice)
         chain = self._chain
         return chain.reply(self._here, self._slot) if chain else None
@@ -205,8 +210,12 @@ class Tape:
         assert self._request is not None, "nothing was asked yet"
         return self._request
 
+    def _goes_on(self, messages: Sequence[Message]) -> bool:
+        """Whether `messages` begin with the ones of the last request. They are the same objects then, so this is quick."""
+        return self._seen > 0 and list(messages[: self._seen]) == self._asked_last
+
     def _advance(self, messages: Sequence[Message], choice: ToolChoice) -> None:
-        new = messages[self._seen :] if self._request else messages
+        new = messages[self._seen :] if self._goes_on(messages) else messages
         parent = self._request
         body = [parent, self._fixed, choice.model_dump(mode="json"), [m.digest_body() for m in new]]
         self._request = digest(body)
@@ -214,6 +223,7 @@ class Tape:
             self._root = self._request
             self._chain = self._recordings.chain(self._root)
         self._seen, self._choice, self._turn = len(messages), choice, self._turn + 1
+        self._asked_last = list(messages)
         self._source = None
         self._pending_request = {
             "kind": "request",

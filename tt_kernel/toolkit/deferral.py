@@ -76,6 +76,8 @@ class Offers:
         """
         if not self.snapshot.deferred:
             return self._shown
+        if len(messages) < self._seen:
+            self._seen = 0  # the conversation was compacted; what was found before stays found
         for message in messages[self._seen :]:
             if isinstance(message, AssistantMessage):
                 for part in message.calls:

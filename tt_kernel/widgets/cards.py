@@ -64,7 +64,7 @@ def call_card(call: CallView, budget: ImageBudget) -> str:
     ]
     summary = f'<summary style="{styles.SUMMARY}">{span(styles.ROW, "".join(row))}</summary>'
     details = f"<details>{summary}{_arguments(call)}{_content(call)}</details>"
-    pictures = "".join(_picture(image, budget) for image in call.images)
+    pictures = "".join(picture(image, budget) for image in call.images)
     return div(styles.FAILED_CARD if failed else styles.CARD, details + pictures)
 
 
@@ -87,7 +87,8 @@ def _content(call: CallView) -> str:
     return f'<pre style="{styles.PRE}">{escape(clean(call.content))}</pre>{more}'
 
 
-def _picture(image: ImageView, budget: ImageBudget) -> str:
+def picture(image: ImageView, budget: ImageBudget) -> str:
+    """An image, or its name where the budget does not admit it."""
     size = f" ({image.width} x {image.height})" if image.width and image.height else ""
     name = escape(clean(image.path) + size)
     if not budget.admits(image):

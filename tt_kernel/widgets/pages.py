@@ -15,11 +15,16 @@ from tt_kernel.widgets.wording import clean, one_line
 
 @dataclass(frozen=True)
 class Section:
-    """A text with its title. Long ones begin closed in html."""
+    """A text with its title. Long ones begin closed in html.
+
+    `html` is another picture of the body, HTML already; `language` is what markdown calls the body.
+    """
 
     title: str
     body: str
     is_open: bool = False
+    html: str = ""
+    language: str = "text"
 
 
 class Page:
@@ -63,7 +68,7 @@ class Page:
     def markdown(self) -> str:
         parts = [f"**{_inline(self.title)}**"]
         parts += [_table_markdown(self.columns, self.rows)] if self.rows else []
-        parts += [f"**{_inline(s.title)}**\n\n{_fenced(s.body)}" for s in self.sections]
+        parts += [f"**{_inline(s.title)}**\n\n{_fenced(s.body, s.language)}" for s in self.sections]
         return "\n\n".join([*parts, *map(_inline, self.notes)])
 
     def __repr__(self) -> str:
@@ -77,7 +82,7 @@ class Page:
 
 
 def _section_html(section: Section) -> str:
-    body = f'<pre style="{styles.PRE}">{escape(clean(section.body))}</pre>'
+    body = section.html or f'<pre style="{styles.PRE}">{escape(clean(section.body))}</pre>'
     title = f'<summary style="{styles.SUMMARY}">{escape(one_line(section.title, 200))}</summary>'
     return f"<details{' open' * section.is_open}>{title}{body}</details>"
 
@@ -97,9 +102,9 @@ def _inline(text: str) -> str:
     return "".join(f"\\{c}" if c in "\\`*_[]" else c for c in line)
 
 
-def _fenced(text: str) -> str:
+def _fenced(text: str, language: str) -> str:
     """A code block that ends nowhere but at its end."""
     body = clean(text).rstrip("\n")
     longest = max((len(run) for run in "".join(c if c == "`" else " " for c in body).split()), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{body}\n{fence}"
+    return f"{fence}{language}\n{body}\n{fence}"

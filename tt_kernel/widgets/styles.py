@@ -37,6 +37,10 @@ PRE = (
     "font-family:monospace;font-size:0.95em;white-space:pre-wrap;overflow-wrap:break-word;overflow:auto;max-height:26em;"
     "margin:4px 0;padding:6px 8px;background-color:rgba(128,128,128,0.1);border-radius:3px"
 )
+GONE = "text-decoration:line-through;background-color:rgba(214,69,69,0.18)"
+GONE_LINE = "background-color:rgba(214,69,69,0.18)"
+ADDED = "text-decoration:none;background-color:rgba(64,160,64,0.22)"
+HALF = "flex:1 1 45%;min-width:12em"
 PARAGRAPH = "margin:0 0 0.5em 0"
 QUOTE = f"margin:6px 0;padding-left:10px;border-left:3px solid rgba(128,128,128,0.35);{DIM}"
 PICTURE_BOX = "margin:4px 0"

@@ -12,12 +12,12 @@ import zipfile
 
 import pytest
 
-from tt_kernel.tools.project import searching
+from tt_kernel.tools.project import ripgrep, searching
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="such files need POSIX")
 
 LATE = 0.1
-TRIES = 3
+TRIES = 6
 
 
 @pytest.fixture
@@ -123,6 +123,24 @@ async def test_traversal(bench, path):
         "image.not_decodable", "project.io",
     }, codes  # fmt: skip
     assert bench.tree() == {}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can limit a process that runs already")
+async def test_rules_that_are_a_pipe_or_an_endless_device(bench, in_time, monkeypatch):
+    monkeypatch.setattr(ripgrep, "SECONDS", 2)
+    monkeypatch.setattr(ripgrep, "MEMORY_BYTES", 400 << 20)
+    bench.put("a.txt", "needle\n")
+    os.mkfifo(bench.folder / ".gitignore")
+    result = await in_time(lambda: bench.call("Glob", pattern="*.txt"))
+    assert result.error_code == "project.search_timeout"
+    assert "[FILE] a.txt" in (await in_time(lambda: bench.ok("List"))).content
+    (bench.folder / ".gitignore").unlink()
+    (bench.folder / ".gitignore").symlink_to("/dev/zero")
+    result = await in_time(lambda: bench.call("Grep", pattern="needle"))
+    assert (
+        result.error_code == "project.search_failed" or "Stopped after" in result.content or "a.txt" in result.content
+    )
+    assert "[FILE] a.txt" in (await in_time(lambda: bench.ok("List"))).content
 
 
 # ---- names

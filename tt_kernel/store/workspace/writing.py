@@ -3,6 +3,7 @@
 # ruff: noqa: PTH104, PTH105, PTH108, PTH120
 # Plain strings: building Path objects costs more than the calls that they wrap.
 
+import hashlib
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,7 @@ from tt_kernel.domain.ids import Digest
 from tt_kernel.store import atomic
 from tt_kernel.store.workspace.boundary import locate, os_problem
 from tt_kernel.store.workspace.paths import invalid_path, quoted
-from tt_kernel.store.workspace.reading import check_regular, read_bytes
+from tt_kernel.store.workspace.reading import check_regular, read_chunks
 from tt_kernel.store.workspace.roots import Place
 
 
@@ -133,8 +134,16 @@ def _checked(place: Place, path: str, guard: Guard) -> None:
     check_regular(place, status.st_mode)
     if isinstance(guard, MustNotExist):
         raise GuardFailed(None, f"{quoted(place.logical)} exists by now.")
-    if isinstance(guard, MustMatch) and digest_bytes(read_bytes(place, path)) != guard.sha256:
+    if isinstance(guard, MustMatch) and _digest(place, path) != guard.sha256:
         raise GuardFailed(None, f"{quoted(place.logical)} has changed.")
+
+
+def _digest(place: Place, path: str) -> str:
+    """Of a file of any size, in memory only a piece of it."""
+    sha = hashlib.sha256()
+    for chunk in read_chunks(place, path):
+        sha.update(chunk)
+    return sha.hexdigest()
 
 
 def _create(path: str, data: bytes) -> None:

@@ -45,7 +45,7 @@ async def glob(
     page = await in_thread(lambda stop: _page(found, wanted, offset, max_results, stop))
     paths = [_logical(base, inner) for inner in page.shown]
     lines = [shown(one) for one in paths] or [_nothing(pattern, base, offset, page.total)]
-    notes = [*page.marker("files"), *late_note(ended)]
+    notes = [*page.marker("files"), *late_note(ended, page.total)]
     facts: JsonObject = {
         "kind": "glob",
         "pattern": pattern,
@@ -116,7 +116,13 @@ def _logical(base: Place, inner: str) -> str:
     return Place(base.root, (*base.parts, *inner.split("/"))).logical
 
 
-def late_note(ended: Ended) -> list[str]:
+def late_note(ended: Ended, found: int) -> list[str]:
+    """A line when the time was over. Raises ToolError `project.search_timeout` when nothing was found until then."""
+    if ended.late and not found:
+        raise ToolError(
+            "project.search_timeout",
+            f"The search was stopped after {SECONDS:.0f} s and had found nothing.\nName a smaller folder.",
+        )
     return [f"[Stopped after {SECONDS:.0f} s: there may be more; name a smaller folder]"] if ended.late else []
 
 

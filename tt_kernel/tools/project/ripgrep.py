@@ -20,6 +20,7 @@ from tt_kernel.tools.project.threads import in_thread
 
 SECONDS = 30.0
 """How long one search may take."""
+MEMORY_BYTES = 4 << 30
 CHUNK = 1 << 16
 MAX_ERROR_CHARS = 600
 
@@ -133,6 +134,9 @@ async def search(scope: Scope, arguments: Sequence[str], take: Callable[[bytes],
         scope: Where; the path is added to the arguments.
         arguments: Options and `--regexp`.
         take: Gets piece by piece; False ends the search.
+
+    Raises:
+        ToolError: `project.search_failed`: the process crashed or was killed; `project.search_unavailable`.
     """
     process = await asyncio.create_subprocess_exec(
         executable(),
@@ -146,6 +150,7 @@ async def search(scope: Scope, arguments: Sequence[str], take: Callable[[bytes],
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
+    _bound_memory(process.pid)
     assert process.stdout is not None
     assert process.stderr is not None
     errors = asyncio.create_task(process.stderr.read(CHUNK))
@@ -162,7 +167,20 @@ async def search(scope: Scope, arguments: Sequence[str], take: Callable[[bytes],
     finally:
         await _end(process, errors, kill=not finished)
     text = errors.result().decode("utf-8", "replace").strip()[:MAX_ERROR_CHARS]
-    return Ended(process.returncode or 0, text, stopped, late)
+    code = process.returncode or 0
+    if code not in (0, 1, 2) and not stopped and not late:
+        raise ToolError(
+            "project.search_failed", f"The search program ended abnormally (status {code}). Name a smaller folder."
+        )
+    return Ended(code, text, stopped, late)
+
+
+def _bound_memory(pid: int) -> None:
+    """A .gitignore may be a link to an endless device. Only Linux can limit a process that runs already."""
+    with suppress(ImportError, AttributeError, OSError, ValueError):
+        import resource  # noqa: PLC0415  not on Windows
+
+        resource.prlimit(pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
 async def _end(process: asyncio.subprocess.Process, errors: "asyncio.Task[bytes]", *, kill: bool) -> None:

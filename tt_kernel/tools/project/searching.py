@@ -167,7 +167,7 @@ async def _content(
         "matches": [_match_facts(match, where) for match in reader.matches],
     }
     shown_count = len(reader.matches) - left
-    notes = late_note(ended)
+    notes = late_note(ended, reader.seen)
     if reader.more or left:
         notes.append(f"[There are more matches: go on with offset={offset + shown_count}, or narrow the search]")
     if reader.too_long:
@@ -264,6 +264,7 @@ async def _counted(
     window: tuple[int, int] | None,
 ) -> Outcome:
     """The outcome of the modes `files` (with a window of them) and `count`."""
+    notes = late_note(ended, len(counts))
     total = sum(count for _, count in counts)
     first, limit = window or (0, 0)
     page = [(where(path), count) for path, count in counts[first : first + limit]]
@@ -282,7 +283,7 @@ async def _counted(
         "hasMore": rest > 0,
         "files": [{"path": path, "count": count} for path, count in page],
     }
-    return Outcome("\n".join([*lines, *more, *late_note(ended)]), structured=facts)
+    return Outcome("\n".join([*lines, *more, *notes]), structured=facts)
 
 
 async def _nothing(desk: ProjectDesk, place: Place, question: Question, passed: int) -> str:

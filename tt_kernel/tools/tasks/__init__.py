@@ -1,6 +1,6 @@
 """The task list of a run: TaskCreate, TaskUpdate and TaskList (spec liveagent §14).
 
-May import `toolkit`, `store` and `domain`. The list and its file are in `store/tasks.py`; `changes.py` has the rules, `calls.py`
+May import `toolkit`, `store` and `domain`. The list and its file are those of `store`; `changes.py` has the rules, `calls.py`
 what the model calls. Everything here is synchronous, so the calls of a turn change the list one after the other.
 """
 

@@ -11,6 +11,7 @@ export const DRAWN_CALLS = 400;
 /** Characters of one text put into the page at once; the rest comes with a button. */
 export const DRAWN_CHARS = 20000;
 const DIFF_LINES = 600;
+const MAIN_ARGUMENTS = ["command", "path", "file_path", "query", "pattern", "url", "title", "name", "prompt", "task"];
 const IMAGE_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const MARKS = { done: "✓", running: "●", partial: "◐", interrupted: "■" };
 const STATUS_WORDS = { completed: "done", partial_success: "partial", cancelled: "interrupted" };
@@ -202,11 +203,16 @@ export function callSummary(call) {
   return oneLine(call.summary, 200) || (call.errorCode ? "" : "done");
 }
 
+/** What a call is about: the value of the argument that names its object, then the other short ones by name. */
 export function argumentsLine(call) {
   if (call.rawArguments != null) return oneLine(call.rawArguments, 200);
-  const values = sortedArguments(call.arguments).map(([name, value]) => [name, typeof value === "string" ? oneLine(value, 160) : oneLine(JSON.stringify(value), 160)]);
-  if (values.length === 1) return values[0][1];
-  return oneLine(values.map(([name, value]) => `${name}=${value}`).join("  "), 240);
+  const all = sortedArguments(call.arguments);
+  const spelled = (value) => oneLine(typeof value === "string" ? value : JSON.stringify(value), 160);
+  if (all.length === 1) return spelled(all[0][1]);
+  const main = MAIN_ARGUMENTS.find((name) => typeof call.arguments?.[name] === "string");
+  const rest = all.filter(([name, value]) => name !== main && !(main && spelled(value).length > 40));
+  const pairs = rest.map(([name, value]) => `${clean(name)}=${spelled(value)}`);
+  return oneLine([...(main ? [spelled(call.arguments[main])] : []), ...pairs].join("  "), 240);
 }
 
 function headerFacts(view, meta) {
@@ -290,7 +296,6 @@ function drawHeader(node, view, meta, host, root) {
   if (meta.live) list.append(element("span", "tt-run-fact tt-run-elapsed"));
   const side = element("span", "tt-run-side");
   if (replayed === true) side.append(badge("replayed", "Taken from the recording: no model was asked."));
-  if (replayed === false && status === "done") side.append(badge("live", "The model was asked; this run is recorded."));
   if (meta.live && host.interrupt) side.append(stopButton(host));
   else if (view.calls.length > 1) side.append(foldButton(root));
   node.replaceChildren(main, list, side);
@@ -448,7 +453,7 @@ function callBody(call, view, host) {
     return [...argumentsTable(rest), terminal(command, call), ...endNotes(call, view, host)];
   }
   const parts = call.rawArguments != null ? rawArguments(call) : argumentParts(call.arguments ?? {});
-  if (call.content) parts.push(section("Result", ...resultParts(call.content)));
+  if (call.content) parts.push(section(call.state === "error" ? `Error ${clean(call.errorCode)}` : "Result", ...resultParts(call.content)));
   return [...parts, ...endNotes(call, view, host)];
 }
 
