@@ -1,8 +1,21 @@
-import { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
+import { PathExt } from '@jupyterlab/coreutils';
 import { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
 
-import { kernelOfPanel, follow } from './live';
 import { lendKernels } from './bridge';
+import { Choices, decorateCells, isAgentCell, runInMode, watchExecutions } from './cells';
+import { follow, kernelOfPanel } from './live';
+import { RunsPanel } from './sidebar';
+
+const ID = 'tt-kernel:plugin';
+
+/** Every notebook, also those that were restored before this was activated. */
+function eachNotebook(tracker: INotebookTracker, bind: (panel: NotebookPanel) => void): void {
+  tracker.forEach(bind);
+  tracker.widgetAdded.connect((_, panel) => bind(panel));
+}
 
 const live: JupyterFrontEndPlugin<void> = {
   id: 'tt-kernel:live',
@@ -14,10 +27,74 @@ const live: JupyterFrontEndPlugin<void> = {
       const panel = tracker.find(found => found.node.contains(node));
       return panel ? kernelOfPanel(panel) : null;
     });
-    const bind = (_: unknown, panel: NotebookPanel) => follow(panel);
-    tracker.forEach(panel => follow(panel)); // restored before this was activated
-    tracker.widgetAdded.connect(bind);
+    eachNotebook(tracker, follow);
   }
 };
 
-export default [live];
+const notebook: JupyterFrontEndPlugin<void> = {
+  id: ID,
+  description: 'Agent cells, the list of runs, and commands.',
+  autoStart: true,
+  requires: [INotebookTracker],
+  optional: [ISettingRegistry, ICommandPalette, ILayoutRestorer],
+  activate: (
+    app: JupyterFrontEnd,
+    tracker: INotebookTracker,
+    settings: ISettingRegistry | null,
+    palette: ICommandPalette | null,
+    restorer: ILayoutRestorer | null
+  ) => {
+    const choices: Choices = { highlight: true, markStale: true };
+    void settings?.load(ID).then(loaded => {
+      const read = () => Object.assign(choices, loaded.composite);
+      loaded.changed.connect(read);
+      read();
+    });
+    watchExecutions(choices);
+    eachNotebook(tracker, panel => void panel.context.ready.then(() => decorateCells(panel, choices)));
+    const runs = new RunsPanel(tracker, folder => {
+      const place = PathExt.dirname(tracker.currentWidget?.context.path ?? '');
+      void app.commands.execute('filebrowser:go-to-path', { path: PathExt.join(place, folder) });
+    });
+    app.shell.add(runs, 'left', { rank: 450, type: 'Agent runs' });
+    restorer?.add(runs, runs.id);
+    addCommands(app, tracker, palette, runs);
+  }
+};
+
+function addCommands(app: JupyterFrontEnd, tracker: INotebookTracker, palette: ICommandPalette | null, runs: RunsPanel): void {
+  const current = () => (tracker.currentWidget && app.shell.currentWidget === tracker.currentWidget ? tracker.currentWidget : null);
+  const onAgentCell = () => isAgentCell(current()?.content.activeCell?.model.sharedModel.getSource() ?? '');
+  const commands: { [name: string]: { label: string; caption: string; isEnabled?: () => boolean; execute: () => unknown } } = {
+    'run-live': {
+      label: 'Run Agent Cell Live',
+      caption: 'Ask the model anew, whatever is recorded',
+      isEnabled: onAgentCell,
+      execute: () => runInMode(current()!, 'live')
+    },
+    replay: {
+      label: 'Replay Agent Cell',
+      caption: 'Take everything from the recording; a difference is an error',
+      isEnabled: onAgentCell,
+      execute: () => runInMode(current()!, 'replay')
+    },
+    stop: {
+      label: 'Stop Agent Run',
+      caption: 'Interrupt the kernel; what the run has is kept',
+      isEnabled: () => current() !== null,
+      execute: () => kernelOfPanel(current()!).interrupt()
+    },
+    'show-runs': {
+      label: 'Show Agent Runs',
+      caption: 'The runs of this notebook, in the side bar',
+      execute: () => app.shell.activateById(runs.id)
+    }
+  };
+  for (const [name, { label, caption, isEnabled, execute }] of Object.entries(commands)) {
+    const describedBy = { args: { type: 'object', properties: {} } };
+    app.commands.addCommand(`tt-kernel:${name}`, { label, caption, isEnabled, execute, describedBy } as never);
+    palette?.addItem({ command: `tt-kernel:${name}`, category: 'Agent' });
+  }
+}
+
+export default [live, notebook];

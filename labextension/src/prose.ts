@@ -91,7 +91,7 @@ function decorate(from: Element, node: HTMLElement, tools: Tools): void {
   const inCode = from.closest('pre') !== null;
   const classes = (from.getAttribute('class') ?? '').split(/\s+/).filter(name => inCode && /^(ͼ|tok-|cm-)/.test(name));
   node.classList.add(...classes); // the colours of code
-  const align = from.getAttribute('align') ?? '';
+  const align = from.getAttribute('align') ?? (from instanceof HTMLElement ? from.style.textAlign : '');
   if (/^(left|right|center)$/.test(align)) {
     node.style.textAlign = align;
   }

@@ -61,4 +61,5 @@ export interface ViewMeta {
   replayed?: boolean | null;
   drift?: ReadonlyArray<string>;
   live?: boolean;
+  persistState?: string | null;
 }

@@ -51,6 +51,7 @@ def notebook(server, request):
 
 
 def test_a_run_streams_and_ends_as_one_output(page, notebook):
+    page.page.set_viewport_size({"width": 1100, "height": 1500})
     page.open_lab(notebook("Show me everything."))
     page.run_cell(0)
     page.start_cell(1)
@@ -90,11 +91,13 @@ def test_a_run_streams_and_ends_as_one_output(page, notebook):
     page.page.locator("dialog.tt-zoom").wait_for(state="detached")
 
     page.command("apputils:change-theme", theme="JupyterLab Dark")
-    page.page.wait_for_selector("body[data-jp-theme-light=false]")
+    page.page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
+    page.page.wait_for_selector("#jupyterlab-splash", state="detached")
     page.screenshot("lab-dark-open", page.cell(1))
     assert is_readable(view.locator(".tt-card-name").first)
     page.command("apputils:change-theme", theme="JupyterLab Light")
-    page.page.wait_for_selector("body[data-jp-theme-light=true]")
+    page.page.wait_for_selector("body[data-jp-theme-light=true]", state="attached")
+    page.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
     view.locator(".tt-run-footer a", has_text="output/report.md").click()
     page.page.wait_for_function("() => jupyterapp.shell.currentWidget.context?.path.endsWith('output/report.md')")
@@ -168,8 +171,7 @@ def test_a_saved_notebook_opens_without_a_kernel(page, server, trusted):
 
         subprocess.run([sys.executable, "-m", "jupyter", "trust", str(path)], check=True, env=server.environment)
     page.page.goto(f"{server.url}/lab/tree/{path.name}?reset")
-    page.page.wait_for_selector(".tt-run")
-    assert page.page.locator(".tt-run[data-status=done]").count() == len(outputs)
+    page.page.wait_for_function(f"() => document.querySelectorAll('.tt-run[data-status=done]').length === {len(outputs)}")
     assert page.page.locator(".tt-thumbnail img").count() == 1
 
 
@@ -200,6 +202,35 @@ def test_300_updates_a_second_leave_the_page_smooth(page, notebook):
     gaps = page.page.evaluate("() => { window.frames_go = false; return window.gaps; }")
     assert len(gaps) > 20
     assert max(gaps) < 250, sorted(gaps)[-5:]
+
+
+def test_agent_cells_and_the_side_bar(page, notebook):
+    """Prompts are Markdown; a changed prompt is marked; the list of runs leads to the cells; `--live` leaves no trace in a cell."""
+    page.open_lab(notebook("Show me **everything**."))
+    page.run_cell(0)
+    page.run_cell(1)
+    assert page.page.evaluate("() => jupyterapp.shell.currentWidget.content.widgets[1].model.mimeType") == "text/x-ipythongfm"
+    assert page.page.evaluate("() => jupyterapp.shell.currentWidget.content.widgets[0].model.mimeType") == "text/x-ipython"
+    page.command("tt-kernel:show-runs")
+    row = page.page.locator(".tt-runs-row", has_text="done · 8 calls")
+    row.wait_for()
+    assert words(row.inner_text()).startswith("✓ Show me **everything**. done · 8 calls · assistant")
+    page.page.evaluate("() => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")
+    row.locator(".tt-runs-jump").click()
+    assert page.page.evaluate("() => jupyterapp.shell.currentWidget.content.activeCellIndex") == 1
+
+    source = "() => jupyterapp.shell.currentWidget.content.widgets[1].model.sharedModel.getSource()"
+    before = page.page.evaluate(source)
+    page.command("tt-kernel:replay")
+    page.finish_cell(1)
+    page.run_view(1).locator(".tt-run-badge-replayed").wait_for()
+    assert page.page.evaluate(source) == before
+    page.page.evaluate("() => jupyterapp.shell.currentWidget.content.widgets[1].model.sharedModel.updateSource(0, 0, '\\n')")
+    page.page.wait_for_selector(".jp-CodeCell.tt-stale")
+    page.page.locator(".tt-runs-stale").wait_for()
+    page.screenshot("lab-side-bar")
+    page.page.locator(".tt-runs input").fill("no such run")
+    page.page.locator(".tt-runs-empty", has_text="No run matches.").wait_for()
 
 
 def is_readable(locator):

@@ -20,10 +20,10 @@ tool = ToolId.parse("builtin:Bash")
 call = ToolCall(id="c", tool_id=tool, name="Bash", invocation_id="inv", turn=1, index=0,
                 arguments=ToolArguments(value={"command": "rm -r x\\x1b[2K\\n# harmless", "timeout": 5}))
 spec = ToolSpec(id=tool, description="d", input_schema={"type": "object"}, group="host", effect="host")
-request = ApprovalRequest(call=call, spec=spec, rule="host = ask", summary="Bash", diff="--- a\\n+++ b\\n-x\\n+y\\n", timeout_seconds=20)
+request = ApprovalRequest(call=call, spec=spec, rule="host = ask", summary="Bash", scope={"command": "rm*"}, diff="--- a\\n+++ b\\n-x\\n+y\\n", timeout_seconds=20)
 """
 ASK = "answer = await fg.wait_async(*submit(approver.approve(request)))"
-DENIED = {"decision": "deny", "reason": "", "arguments": None, "by": "user"}
+DENIED = {"decision": "deny", "reason": "", "arguments": None, "by": "user", "scope": None}
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,9 @@ def answered(asking, text):
         ("y", {**DENIED, "decision": "approve"}),
         ("YES ", {**DENIED, "decision": "approve"}),
         ("a", {**DENIED, "decision": "allow_run"}),
+        ("t", {**DENIED, "decision": "allow_run", "scope": {}}),
+        ('{"command": "ls"}', {**DENIED, "decision": "edit", "arguments": {"command": "ls"}}),
+        ("[1]", {**DENIED, "reason": "[1]"}),
         ("", DENIED),
         ("no", DENIED),
         ("yeah but not rm", {**DENIED, "reason": "yeah but not rm"}),
@@ -62,7 +65,7 @@ def test_answers(asking, text, expected):
 def test_the_question_shows_everything_and_nothing_can_rewrite_it(asking):
     prompt, _ = answered(asking, "n")
     assert prompt.splitlines()[0] == "Bash asks to run (host = ask)"
-    for part in ("rm -r x", "    # harmless", "timeout: 5", "+y", "default: no"):
+    for part in ("rm -r x", "    # harmless", "timeout: 5", "+y", "default: no", "without asking: Bash command=rm"):
         assert part in prompt
     assert "\x1b" not in prompt
 
@@ -86,3 +89,46 @@ def test_no_answer_in_time_is_a_denial_and_the_kernel_is_free(asking):
         "reason": "no answer within 0.5 s",
         "by": "timeout",
     }
+
+
+ASKING = """
+from tt_kernel.domain.questions import Question, QuestionOption, QuestionRequest
+from tt_kernel.ipython.approver import NotebookAsker
+asker = NotebookAsker(get_ipython(), fg)
+two = (QuestionOption(label="SQLite", description="One file.", recommended=True), QuestionOption(label="Postgres"))
+questions = QuestionRequest(call=call, questions=(Question(question="Which \\x1b[2Kdatabase?", options=two), Question(question="Which name?", options=two)))
+"""
+ASK_QUESTIONS = "reply = await fg.wait_async(*submit(asker.ask(questions)))"
+
+
+@pytest.mark.parametrize(
+    ("said", "replies"),
+    [
+        (("", "2"), [{"option": 0, "other": ""}, {"option": 1, "other": ""}]),
+        (("3", " as you like "), [{"option": None, "other": "3"}, {"option": None, "other": "as you like"}]),
+    ],
+)
+def test_questions_in_the_input_field(asking, said, replies):
+    """Spec liveagent §15: a number, own words, or nothing for the recommended option."""
+    asking.run(ASKING)
+    cell = asking.send(ASK_QUESTIONS, interactive=True)
+    prompts = []
+    for text in said:
+        prompts.append(asking.client.get_stdin_msg(timeout=20)["content"]["prompt"])
+        asking.client.input(text)
+    assert asking.reply(cell)["status"] == "ok"
+    asking.drain()
+    assert prompts[0].splitlines() == [
+        "The agent asks (1 of 2): Which database?",
+        "  1 SQLite (recommended)  One file.",
+        "  2 Postgres",
+        "A number, or an answer in your own words (default: SQLite) ",
+    ]
+    assert asking.value("reply.model_dump(mode='json')") == {"replies": replies}
+
+
+def test_nobody_to_be_asked(asking):
+    asking.run(ASKING)
+    reply, outputs = asking.run(ASK_QUESTIONS)
+    assert (reply["status"], outputs) == ("ok", [])
+    assert asking.value("reply") is None

@@ -424,3 +424,21 @@ def test_guidance_that_no_turn_took_is_discarded_and_said_so(tmp_path):
     with pytest.raises(UsageProblem) as caught:
         session.guide("anybody?")
     assert caught.value.code == "agent.guidance_active_run_missing"
+
+
+def test_the_answer_is_shown_as_it_grows_before_the_first_commit(tmp_path):
+    """spec tauritavern §7.5: once after the round; errors of the round clear it; it is no commit."""
+    script = """
+    script: 1
+    turns:
+      - calls: [{call: workspace_write_file, with: {path: output/main.md, content: "one"}}, {call: workspace_write_file, with: {path: output/main.md, content: "+", mode: append}}]
+      - calls: [{call: workspace_write_file, with: {path: output/main.md, content: "!", mode: append}}, {call: workspace_shell, with: {command: "exit 1"}}]
+      - calls: [{call: workspace_finish, with: {}}]
+      - calls: [{call: workspace_commit, with: {}}, {call: workspace_finish, with: {}}]
+    """
+    session = make_session(tmp_path, script)
+    run, events = drive(session, "write", profile="writer")
+    assert [e.text for e in events if e.type == "chat_progress_published"] == ["one+"]
+    assert run.tool_calls[4].result.error_code == "agent.foreground_commit_required", "a draft is no commit"
+    assert run.text == "one+!"
+    assert make_session(tmp_path).load(run.id).view == run.view

@@ -242,6 +242,14 @@ class CommitCompleted(Frozen):
     text: str
 
 
+class AnswerDrafted(Frozen):
+    """The answer as it stands before the first commit; `text` is the whole file. It is shown, and is no commit."""
+
+    type: Literal["chat_progress_published"] = "chat_progress_published"
+    path: str
+    text: str
+
+
 class CheckpointCreated(Frozen):
     type: Literal["checkpoint_created"] = "checkpoint_created"
     checkpoint: str
@@ -307,7 +315,7 @@ Event = Annotated[
         DirectOutputCaptured, DriftRecoveryAttempted, GuidanceEvent,
         CallRequested, CallStarted, CallEnded, CallDrifted, ApprovalRequested, ApprovalDecided,
         FileWritten, CommitStarted, CommitCompleted,
-        CheckpointCreated, RunResumed, PersistProjected, PersistChanged,
+        AnswerDrafted, CheckpointCreated, RunResumed, PersistProjected, PersistChanged,
         LiveText, LiveReasoning, LiveCall,
     ],
     Field(discriminator="type"),

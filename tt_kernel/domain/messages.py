@@ -11,6 +11,10 @@ from tt_kernel.domain.frozen import Frozen
 from tt_kernel.domain.ids import CallId
 
 
+BACKGROUND = frozenset({"chat", "worldinfo"})
+"""Sources of messages that nobody said in this conversation: cells of the notebook, and world info."""
+
+
 class SystemMessage(Frozen):
     role: Literal["system"] = "system"
     text: str
@@ -44,13 +48,17 @@ class CallPart(Frozen):
 
 
 class AssistantMessage(Frozen):
-    """One model reply. `native` is opaque provider metadata (reasoning signatures ...) that must go back unchanged."""
+    """One model reply. `native` is opaque provider metadata (reasoning signatures ...) that must go back unchanged.
+
+    `source`: why it is there, if the model did not say it in this conversation (BACKGROUND); it is not sent to the model.
+    """
 
     role: Literal["assistant"] = "assistant"
     text: str = ""
     reasoning: str = ""
     calls: tuple[CallPart, ...] = ()
     native: Json = None
+    source: str = ""
 
     def digest_body(self) -> Json:
         """Without call ids and native metadata: both are volatile values given by the provider."""

@@ -9,6 +9,7 @@ from tt_kernel.domain.frozen import Frozen
 from tt_kernel.domain.sessions import KEEP_GROUPS
 from tt_kernel.domain.specs import Completion, PermissionRule
 from tt_kernel.domain.turns import Sampling
+from tt_kernel.domain.worldinfo import WorldInfoSettings
 
 ProfileId = Annotated[str, StringConstraints(pattern=re.compile(r"^[a-z0-9_-]{1,128}$"))]
 
@@ -85,12 +86,15 @@ class ContextPolicy(Frozen):
     `compact_above_tokens`: estimated tokens of a conversation above which its older part is pruned and summarised while the run
     goes on (spec liveagent §19); None: never. `keep_groups`: how many of the newest groups, a reply with the results of its calls
     each, a summary leaves alone.
+
+    `world_info`: how the lorebooks are scanned; what is active stands in the prompt unless `include_activated_world_info` is off.
     """
 
     initial_chat_history_messages: int = Field(default=0, ge=-1)
     include_activated_world_info: bool = True
     compact_above_tokens: int | None = Field(default=None, ge=1)
     keep_groups: int = Field(default=KEEP_GROUPS, ge=1)
+    world_info: WorldInfoSettings = WorldInfoSettings()
 
 
 class DelegationPolicy(Frozen):

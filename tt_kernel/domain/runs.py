@@ -29,6 +29,7 @@ class RunRequest(Frozen):
     `prompt` is after interpolation. `attachments` are images interpolated into it, as content-addressed files.
     `connection` is how the profile's model is reached, as far as it decides the answers; a live request uses the user's own.
     `extra_tools` are tool ids or globs added by `-t`. `continue_from` is the run whose conversation goes on.
+    `chat_digest` is that of the chat in the run's `input/`; None: the run looks at no chat.
     """
 
     prompt: str
@@ -41,6 +42,7 @@ class RunRequest(Frozen):
     revises: RunId | None = None
     session: str | None = None
     persist_base: str | None = None
+    chat_digest: Digest | None = None
     mode: RecordMode = "auto"
     raw: bool = False
 
@@ -71,6 +73,7 @@ class RunRecord(Frozen):
     revises: RunId | None = None
     session: str | None = None
     persist_base: str | None = None
+    chat_digest: Digest | None = None
     mode: RecordMode
     seed: int
     started_at: str

@@ -78,10 +78,14 @@ class RunView(Frozen):
 
 
 class ViewMeta(Frozen):
-    """What is volatile: goes to output metadata, never to data. Times in seconds."""
+    """What is volatile: goes to output metadata, never to data. Times in seconds.
+
+    `persist_state` is the memory state that the run left; runs of cells below begin with it.
+    """
 
     elapsed_seconds: float | None = None
     cost_usd: float | None = None
     replayed: bool | None = None
     drift: tuple[str, ...] = ()
     live: bool = False
+    persist_state: str | None = None

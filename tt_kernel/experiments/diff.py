@@ -74,7 +74,7 @@ def _changed_arguments(before: CallRecord, after: CallRecord) -> dict[str, tuple
     a, b = before.call.arguments, after.call.arguments
     if not (a.is_valid and b.is_valid):
         return {} if a == b else {"(arguments)": (a.value or a.raw, b.value or b.raw)}
-    names = dict.fromkeys([*a.for_model, *b.for_model])
+    names = sorted({*a.for_model, *b.for_model})  # what comes from disk has lost its order
     pairs = {name: (a.for_model.get(name), b.for_model.get(name)) for name in names}
     return {name: pair for name, pair in pairs.items() if canonical_json(pair[0]) != canonical_json(pair[1])}
 

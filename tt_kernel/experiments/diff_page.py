@@ -61,7 +61,7 @@ def _side(diff: CallDiff, *, before: bool) -> str:
     record = diff.before if before else diff.after
     if record is None:
         return ""
-    names = diff.arguments or record.call.arguments.for_model
+    names = diff.arguments or sorted(record.call.arguments.for_model)
     shown = {name: record.call.arguments.for_model[name] for name in names if name in record.call.arguments.for_model}
     error = f" error {record.result.error_code}" if record.result and record.result.is_error else ""
     return one_line(f"turn {record.call.turn}{error} " + " ".join(f"{k}={_short(v)}" for k, v in shown.items()), 100)

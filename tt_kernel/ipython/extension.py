@@ -34,6 +34,7 @@ def unload_ipython_extension(shell: Any) -> None:
     unregister_run_display(shell, magics)
     place = here()
     place.session = place.cell = None
+    magics.notebook.front_ends.unregister(shell)
     magics.notebook.close()
 
 
@@ -48,6 +49,7 @@ def install(shell: Any) -> None:
     transformers.token_transformers.append(AgentLine)
     shell.Completer.custom_matchers.append(agent_completions(magics))
     register_run_display(shell, magics)
+    magics.notebook.front_ends.register(shell)
     place = here()
     place.session, place.cell = lambda: magics.notebook.session, lambda: cell_of(shell)
     if not hasattr(shell, "_last_traceback"):

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tt_kernel.ipython.comms import FrontEnds
 from tt_kernel.ipython.notebook_path import NotebookPath
 
 if TYPE_CHECKING:
@@ -11,11 +12,16 @@ if TYPE_CHECKING:
 
 
 class Notebook:
-    """What all cells of a notebook share. The session is made when it is first needed, and again when the path changes."""
+    """What all cells of a notebook share. The session is made when it is first needed, and again when the path changes.
+
+    `memory`: cell -> the memory state that its last run in this kernel left.
+    """
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.path = NotebookPath(shell.user_ns, in_kernel=getattr(shell, "kernel", None) is not None)
+        self.memory: dict[str, str | None] = {}
+        self.front_ends = FrontEnds()
         self._session: Session | None = None
         self._foreground: Foreground | None = None
 
@@ -36,6 +42,13 @@ class Notebook:
             self._session = self._new_session(path)
         return self._session
 
+    @property
+    def can_answer(self) -> bool:
+        """Whether somebody can be asked from the cell that runs now: through a front end, or in its input field."""
+        from tt_kernel.ipython.display import can_ask  # noqa: PLC0415  not before a run
+
+        return can_ask(self.shell) or self.front_ends.can_answer("approval", blocked=self.foreground.is_blocked)
+
     def close(self) -> None:
         """End the processes of the session, without waiting for them."""
         if self._session is not None:
@@ -45,14 +58,17 @@ class Notebook:
             self._session = None
 
     def _new_session(self, path: Path | None) -> "Session":
-        from tt_kernel.ipython.approver import NotebookApprover  # noqa: PLC0415  not before a run
-        from tt_kernel.ipython.display import can_ask  # noqa: PLC0415
+        from tt_kernel.ipython.approver import NotebookApprover, NotebookAsker  # noqa: PLC0415  not before a run
+        from tt_kernel.ipython.comm_approver import CommApprover, CommAsker  # noqa: PLC0415
         from tt_kernel.session.core import Session  # noqa: PLC0415
 
-        return Session(
+        shell, foreground, front_ends = self.shell, self.foreground, self.front_ends
+        session = Session(
             path,
-            namespace=self.shell.user_ns,
-            approver=NotebookApprover(self.shell, self.foreground),
-            foreground=self.foreground,
-            interactive=can_ask(self.shell),
+            namespace=shell.user_ns,
+            approver=CommApprover(front_ends, foreground, NotebookApprover(shell, foreground)),
+            foreground=foreground,
+            interactive=self.can_answer,
         )
+        session.toolbox.asker = CommAsker(front_ends, foreground, NotebookAsker(shell, foreground))
+        return session

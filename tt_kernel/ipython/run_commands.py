@@ -111,7 +111,7 @@ def runs(notebook: Notebook, words: Sequence[str]) -> "Listing[RunRecord]":
     wanted = dict(zip(words[::2], words[1::2], strict=False))
     records = [r for r in notebook.session.index.list() if _fits(r, wanted)]
     rows = [(r.id, r.status, r.profile.id, r.model, str(r.turns), str(r.tool_calls), r.prompt) for r in records]
-    empty = f"{notebook.session.folder.root.name} has no such runs." if wanted else "There are no runs yet."
+    empty = f"{notebook.session.folder.root.name} has no {'such runs' if wanted else 'runs yet'}."
     columns = ("run", "status", "profile", "model", "turns", "calls", "prompt")
     return Listing(records, columns, rows, [] if rows else [empty])
 

@@ -9,12 +9,14 @@ from tt_kernel.domain.errors import ReplayMiss, RunFailed, TTError, UsageProblem
 from tt_kernel.domain.runs import Run
 from tt_kernel.ipython.arguments import Options
 from tt_kernel.ipython.cell import cell_of
-from tt_kernel.ipython.display import CellOutput, can_ask, cell_publisher, watched
+from tt_kernel.ipython.display import CellOutput, cell_publisher, watched
 from tt_kernel.ipython.errors import AgentInterrupted
 from tt_kernel.ipython.interpolation import interpolate
+from tt_kernel.ipython.memory_base import memory_above
 from tt_kernel.ipython.notebook import Notebook
 from tt_kernel.runtime.loop_thread import submit
 from tt_kernel.session.core import Session
+from tt_kernel.session.planning import LAST_STATE
 from tt_kernel.session.prepared import PreparedRun
 from tt_kernel.session.stream import RunStream
 from tt_kernel.widgets.bundle import bundle
@@ -28,6 +30,7 @@ class Started:
     future: "Future[Run]"
     settled: "Future[None]"
     cancel: Callable[[], None]
+    cell: str | None
 
 
 def start(notebook: Notebook, options: Options, prompt: str) -> Started:
@@ -39,21 +42,23 @@ def start(notebook: Notebook, options: Options, prompt: str) -> Started:
     if not prompt.strip():
         raise UsageProblem(message="The prompt is empty. Write it below the %%agent line, or after %agent.")
     session, shell = notebook.session, notebook.shell
-    session.interactive = can_ask(shell)
+    session.interactive = notebook.can_answer
     cell, _ = cell_of(shell)
-    return begin(notebook, options, _prepared(session, _resolved(options, notebook), prompt, shell.user_ns, cell))
+    memory = memory_above(session.notebook, cell, notebook.memory, LAST_STATE)
+    prepared = _prepared(session, _resolved(options, notebook), prompt, shell.user_ns, cell, memory)
+    return begin(notebook, options, prepared)
 
 
 def begin(notebook: Notebook, options: Options, prepared: PreparedRun) -> Started:
     """Begin a run that is decided, on the agent loop."""
     session, shell = notebook.session, notebook.shell
-    session.interactive = can_ask(shell)
+    session.interactive = notebook.can_answer
     cell, execution = cell_of(shell)
     output = None if options.quiet else CellOutput(cell_publisher(shell), live=watched(shell))
     future, cancel = submit(_drive(session.stream(prepared, cell=cell, execution=execution), output))
     settled: Future[None] = Future()
     future.add_done_callback(lambda _: settled.set_result(None))
-    return Started(options, future, settled, cancel)
+    return Started(options, future, settled, cancel, cell)
 
 
 def conclude(notebook: Notebook, started: Started, *, is_value: bool) -> Run:
@@ -72,6 +77,8 @@ def conclude(notebook: Notebook, started: Started, *, is_value: bool) -> Run:
         run = started.future.result()
     except CancelledError:
         raise AgentInterrupted("the run was stopped before it began") from None
+    if started.cell is not None and not run.in_session:
+        notebook.memory[started.cell] = run.persist_state
     if started.options.output is not None:
         notebook.shell.user_ns[started.options.output] = run
     failure = _failure(run)
@@ -119,7 +126,12 @@ def _resolved(options: Options, notebook: Notebook) -> Options:
 
 
 def _prepared(
-    session: Session, options: Options, prompt: str, namespace: Mapping[str, Any], cell: str | None
+    session: Session,
+    options: Options,
+    prompt: str,
+    namespace: Mapping[str, Any],
+    cell: str | None,
+    memory: str | None,
 ) -> PreparedRun:
     images: tuple[bytes, ...] = ()
     if not options.raw:
@@ -138,7 +150,7 @@ def _prepared(
         if options.continue_from is not None:
             raise UsageProblem(message="--session and --continue exclude each other: a session goes on by itself.")
         return session.prepare_chat(options.session, prompt, cell=cell, **common)
-    return session.prepare(prompt, continue_from=options.continue_from, **common)
+    return session.prepare(prompt, continue_from=options.continue_from, persist_base=memory, **common)
 
 
 async def _drive(stream: RunStream, output: CellOutput | None) -> Run:

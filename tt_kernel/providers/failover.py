@@ -97,13 +97,9 @@ class FailoverProvider:
         Raises:
             ProviderError: No model could answer, or the runtime should try this one again.
         """
-        if request is not self._request:
-            self._request, self._failures, self._tried = request, 0, {self._at}
-        if self._circuits.is_open(self._key):
-            rest = f"{self._name} failed too often and is left alone for a while."
-            passed = self._switch(request, ProviderError(CIRCUIT_OPEN, rest))
-            if passed is not None:
-                yield passed
+        passed = self._begin(request)
+        if passed is not None:
+            yield passed
         while True:
             shown = False
             try:
@@ -133,6 +129,15 @@ class FailoverProvider:
     def _key(self) -> str:
         return self._candidates[self._at].key
 
+    def _begin(self, request: ModelRequest) -> SwitchChunk | None:
+        """A request, or another attempt at it; a model whose circuit is open is passed over at once."""
+        if request is not self._request:
+            self._request, self._failures, self._tried = request, 0, {self._at}
+        if not self._circuits.is_open(self._key):
+            return None
+        rest = f"{self._name} failed too often and is left alone for a while."
+        return self._switch(request, ProviderError(CIRCUIT_OPEN, rest))
+
     async def _attempt(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """One request to the model of now, with what it says about its circuit."""
         key, told = self._key, False
@@ -146,11 +151,7 @@ class FailoverProvider:
                         yield self._signed(chunk)
                         return
                     yield chunk
-            raise ProviderError(
-                "model.upstream_invalid_response",
-                f"{self._name} ended its stream without a complete reply.",
-                retryable=True,
-            )
+            raise _ended_early(self._name)  # counts like a fault of the service
         except ProviderError as error:
             if error.code in SWITCHING:
                 self._circuits.failed(key)
@@ -206,6 +207,11 @@ class FailoverProvider:
             return reply
         kind, _, model = self._name.partition(":")
         return reply.model_copy(update={"model": f"{kind}:{reply.model or model}"})
+
+
+def _ended_early(name: str) -> ProviderError:
+    message = f"{name} ended its stream without a complete reply."
+    return ProviderError("model.upstream_invalid_response", message, retryable=True)
 
 
 def _has_images(request: ModelRequest) -> bool:

@@ -15,7 +15,7 @@ from tt_kernel.domain.arguments import ToolArguments
 from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.errors import ProviderError
 from tt_kernel.domain.ids import CallId
-from tt_kernel.domain.messages import AssistantMessage, CallPart, Message, ToolMessage, UserMessage
+from tt_kernel.domain.messages import BACKGROUND, AssistantMessage, CallPart, Message, ToolMessage, UserMessage
 from tt_kernel.domain.turns import ModelChunk, ModelReply, ModelRequest, ReasoningChunk, TextChunk, Usage
 from tt_kernel.providers.parameters import silence
 from tt_kernel.providers.replies import checked, chunks_of
@@ -63,6 +63,8 @@ class _Place:
 
     def absorb(self, message: Message) -> None:
         self.new_chars += len(message.text)
+        if getattr(message, "source", "") in BACKGROUND:
+            return  # no part of the conversation that the script is about
         if isinstance(message, AssistantMessage):
             self.replies += self.prompt is not None
             self.new_chars = 0

@@ -17,7 +17,7 @@ from tt_kernel.runtime.cells import OUTPUT_HEAD, Cell, prompt_of, written
 from tt_kernel.toolkit.tokens import estimated_tokens
 
 SOURCE = "chat"
-"""`UserMessage.source` of a message that was taken from the chat."""
+"""`source` of a message that was taken from the chat."""
 
 
 def chat_messages(cells: Iterable[Cell]) -> tuple[ChatMessage, ...]:
@@ -64,7 +64,7 @@ def initial_history(
     if max_tokens is not None:
         chosen = _newest(chosen, max_tokens, count_tokens)
     return [
-        AssistantMessage(text=m.text) if m.role == "assistant" else UserMessage(text=m.text, source=SOURCE)
+        AssistantMessage(text=m.text, source=SOURCE) if m.role == "assistant" else UserMessage(text=m.text, source=SOURCE)
         for m in chosen
     ]
 

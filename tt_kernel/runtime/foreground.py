@@ -281,6 +281,12 @@ class Foreground:
             raise
         return _outcome(job)
 
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the main thread waits in `wait`: a kernel then handles no message on it until the run is over."""
+        with self._lock:
+            return any(w.on_main and isinstance(w, _BlockedWaiter) for w in self._waiters)
+
     def wait(self, future: "Future[T]", cancel: Cancel | None = None) -> T:
         """Block this thread until `future` is done, running jobs meanwhile; return its value or raise its error.
 

@@ -7,7 +7,7 @@ clock; so here a group (a reply with the results of its calls, and what was said
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tt_kernel.domain.messages import Message, SystemMessage, ToolMessage, UserMessage
+from tt_kernel.domain.messages import BACKGROUND, Message, SystemMessage, ToolMessage, UserMessage
 from tt_kernel.domain.sessions import estimated_tokens
 
 MIN_GROUPS = 3
@@ -35,9 +35,10 @@ class Cut:
 
 
 def opening_length(messages: Sequence[Message]) -> int:
-    """The system prompt and the first message of the user: they always stay."""
-    first = next((index for index, message in enumerate(messages) if message.role == "user"), len(messages) - 1)
-    return first + 1
+    """The system prompt, the first message of the user, and the background around it: they always stay."""
+    own = [not isinstance(m, SystemMessage) and getattr(m, "source", "") not in BACKGROUND for m in messages]
+    first = next((n for n, message in enumerate(messages) if own[n] and message.role == "user"), len(messages) - 1)
+    return next((n for n in range(first + 1, len(messages)) if own[n]), len(messages))
 
 
 def groups_of(messages: Sequence[Message], floor: int) -> list[int]:

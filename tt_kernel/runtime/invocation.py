@@ -24,6 +24,7 @@ from tt_kernel.domain.turns import ModelReply, ModelRequest, Sampling
 from tt_kernel.runtime.compactor import Compactor
 from tt_kernel.runtime.conversation import UNSETTLED, Conversation
 from tt_kernel.runtime.dispatch import Dispatcher
+from tt_kernel.runtime.drafts import Drafts
 from tt_kernel.runtime.drift import DRIFT_LIMIT, plan_reminder, reminder
 from tt_kernel.runtime.limits import Meter
 from tt_kernel.runtime.progress import Progress
@@ -73,6 +74,7 @@ class Invocation:
     progress: Progress
     meter: Meter
     write: Callable[[Event], Event]
+    drafts: Drafts
     compactor: Compactor | None = None
     status: InvocationStatus = "running"
     problem: TTError | None = None
@@ -127,7 +129,11 @@ class Invocation:
     async def _with_calls(self, reply: ModelReply) -> AsyncIterator[Event]:
         assert self._turn is not None
         async for event in self.dispatcher.run(self._turn.number, reply.message.calls, ToolChoice()):
+            self.drafts.see(event)
             yield event
+        draft = self.drafts.after_turn(self.progress)
+        if draft is not None:
+            yield self.write(draft)
         self.meter.calls += len(reply.message.calls)
         if self.progress.finished is not None:
             self.status = "completed"

@@ -7,6 +7,7 @@ from functools import singledispatchmethod
 from tt_kernel.domain.calls import StoredFile
 from tt_kernel.domain.canonical import JsonObject
 from tt_kernel.domain.events import (
+    AnswerDrafted,
     CallDrifted,
     CallEnded,
     CallRequested,
@@ -172,6 +173,10 @@ class RunProjection:
     @apply.register
     def _file_written(self, event: FileWritten) -> None:
         self._files[event.path] = None
+
+    @apply.register
+    def _drafted(self, event: AnswerDrafted) -> None:
+        self._text = event.text
 
     @apply.register
     def _committed(self, event: CommitCompleted) -> None:

@@ -17,6 +17,7 @@ _GUIDANCE: tuple[tuple[str, str], ...] = (
     ("chat.search", "{name}: find a message of the notebook, then read only those you need."),
     ("chat.read_messages", "{name}: read messages by their indexes, which begin with 0."),
     ("worldinfo.read_activated", "{name}: read the background knowledge that is active in this run."),
+    ("worldinfo.search", "{name}: look for background knowledge that is not active."),
     ("workspace.list_files", "{name}: see what files there are. An empty listing is normal in a new run."),
     ("workspace.search_files", "{name}: find the place first, then read only the range you need."),
     (
@@ -48,10 +49,15 @@ def initial_messages(
     *,
     session: bool = False,
 ) -> list[Message]:
-    """System prompt, the conversation that is continued (without its own system prompt), the prompt."""
-    earlier = [message for message in history if not isinstance(message, SystemMessage)]
+    """System prompt, the conversation that is continued (without its own system prompt and world info), the prompt."""
+    earlier = [message for message in history if not _is_of_its_run(message)]
     system = SystemMessage(text=system_prompt(profile, snapshot, directories, session=session))
     return [system, *earlier, UserMessage(text=prompt, images=attachments)]
+
+
+def _is_of_its_run(message: Message) -> bool:
+    """Each run makes it anew."""
+    return isinstance(message, SystemMessage) or getattr(message, "source", "") == "worldinfo"
 
 
 def system_prompt(

@@ -19,6 +19,7 @@ from tt_kernel.domain.turns import ModelReply
 from tt_kernel.providers.recorded import RecordedProvider
 from tt_kernel.runtime.conversation import Conversation
 from tt_kernel.runtime.dispatch import Dispatcher
+from tt_kernel.runtime.drafts import Drafts
 from tt_kernel.runtime.invocation import Invocation, Plan
 from tt_kernel.runtime.limits import Meter
 from tt_kernel.runtime.progress import Progress
@@ -213,6 +214,7 @@ class _Builder:
             progress=progress,
             meter=self._meter(profile),
             write=self.ledger.write,
+            drafts=Drafts(self._body(), self._read_text),
         )
         keeper = Keeper(self.ledger, invocation, self.reads, foreground=profile.run.presentation == "foreground")
         invocation.dispatcher.before_commit = keeper.before_commit
@@ -220,6 +222,18 @@ class _Builder:
             self.prepared, self.messages, invocation.provider, self.ledger, self.project.seen.forget_windows
         )
         return Assembly(self.ledger, invocation, self._projection(), self.messages, keeper, self.processes)
+
+    def _body(self) -> str | None:
+        """The file that a foreground run publishes."""
+        foreground = self.prepared.request.profile.run.presentation == "foreground"
+        can_commit = self.prepared.snapshot.call_name(builtin("workspace.commit")) is not None
+        return self.prepared.request.profile.message_body.path if foreground and can_commit else None
+
+    def _read_text(self, path: str) -> str | None:
+        try:
+            return (self.ledger.folder.layout.root / path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
 
     def _conversation(self) -> Conversation:
         resumption = self.prepared.resumption

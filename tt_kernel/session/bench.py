@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.specs import Snapshot
+from tt_kernel.domain.worldinfo import Activation
+from tt_kernel.runtime.surroundings import Surroundings
 from tt_kernel.store.results import ResultStore
 from tt_kernel.store.runs import RunFolder
 from tt_kernel.toolkit.clockwork import Clockwork
@@ -21,6 +23,8 @@ class Bench:
         answer_seconds: How long a person has to answer.
         interactive: A person is there.
         session: The run is a turn of a session.
+        surroundings: The chat and the lorebooks, frozen.
+        activation: What of the lorebooks is active; None where there are none.
     """
 
     profile: Profile
@@ -35,3 +39,5 @@ class Bench:
     interactive: bool = False
     accepts_images: bool = True
     session: bool = False
+    surroundings: Surroundings = Surroundings()
+    activation: Activation | None = None

@@ -72,6 +72,7 @@ class Ledger:
                 revises=self.request.revises,
                 session=self.request.session,
                 persist_base=self.request.persist_base,
+                chat_digest=self.request.chat_digest,
                 mode=self.request.mode,
                 seed=self.seed,
                 started_at=self.started_at,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tt_kernel.domain.connections import Connection
 from tt_kernel.domain.errors import ModelUnavailable, ProfileInvalid
-from tt_kernel.domain.messages import Message
+from tt_kernel.domain.messages import BACKGROUND, Message
 from tt_kernel.domain.ports import Provider
 from tt_kernel.domain.profiles import Breach, Profile
 from tt_kernel.domain.runs import RunRequest
@@ -181,4 +181,5 @@ def _by_connection(profile: Profile, connections: ConnectionShelf, remembered: R
 
 def first_prompt(prompt: str, history: Sequence[Message]) -> str:
     """What a conversation began with: a scripted model is chosen by it."""
-    return next((message.text for message in history if message.role == "user"), prompt)
+    said = (m.text for m in history if m.role == "user" and m.source not in BACKGROUND)
+    return next(said, prompt)

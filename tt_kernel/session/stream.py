@@ -78,11 +78,14 @@ class RunStream:
         return assembly.projection.view()
 
     def meta(self) -> ViewMeta:
-        return self._running().projection.meta(
+        meta = self._running().projection.meta(
             elapsed=round(time.monotonic() - self._began, 3),
             replayed=not self._running().ledger.is_live,
             live=self._run is None,
         )
+        if self._run is None or self._prepared.chat is not None:
+            return meta
+        return meta.model_copy(update={"persist_state": self._run.persist_state})
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         """Raises UserError (ReplayMiss, ModelUnavailable) before the first event when the run cannot start."""

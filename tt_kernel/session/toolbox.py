@@ -17,6 +17,7 @@ from tt_kernel.toolkit.deferral import SEARCH, deferring
 from tt_kernel.toolkit.planning import EXIT, plan_snapshot
 from tt_kernel.toolkit.snapshot import make_snapshot
 from tt_kernel.toolkit.tool import Tool
+from tt_kernel.tools.chat import CHAT_TOOLS, ChatDesk, chat_tools
 from tt_kernel.tools.dice import DICE_TOOLS, dice_tools
 from tt_kernel.tools.functions import Bench as FunctionBench
 from tt_kernel.tools.functions import FunctionTool, as_function_tool, find_functions, function_tools, live_lookup
@@ -29,6 +30,7 @@ from tt_kernel.tools.shell import SHELL_TOOLS, Mount, ShellDesk, ShellWorker
 from tt_kernel.tools.tasks import TASK_TOOLS, task_tools
 from tt_kernel.tools.tool_search import tool_search, tool_search_tools
 from tt_kernel.tools.workspace import WORKSPACE_TOOLS, Desk, ReadState, ReadStates, workspace_tools
+from tt_kernel.tools.worldinfo import WORLDINFO_TOOLS, WorldInfoDesk, worldinfo_tools
 
 BUILTIN = (
     *WORKSPACE_TOOLS,
@@ -38,6 +40,8 @@ BUILTIN = (
     *TASK_TOOLS,
     *QUESTION_TOOLS,
     *PLAN_TOOLS,
+    *CHAT_TOOLS,
+    *WORLDINFO_TOOLS,
     tool_search,
 )
 
@@ -130,6 +134,7 @@ class Toolbox:
                 ),
             ),
             *self._talking(bench),
+            *_looking_around(bench),
         ]
         return Bound(tools, shell, desk.reads, project, processes)
 
@@ -148,6 +153,15 @@ class Toolbox:
     async def aclose(self) -> None:
         await self._shell.aclose()
         await self.beside.aclose()
+
+
+def _looking_around(bench: Bench) -> list[Tool]:
+    """The tools that read the notebook and its lorebooks, as they were when the run was prepared."""
+    around, name = bench.surroundings, bench.snapshot.call_name
+    return [
+        *chat_tools(ChatDesk(around.chat, name)),
+        *worldinfo_tools(WorldInfoDesk(bench.activation, around.books, name)),
+    ]
 
 
 def _with_endpoint(profile: Profile) -> Profile:

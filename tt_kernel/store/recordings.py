@@ -63,6 +63,7 @@ class Chain:
     decisions: dict[tuple[str, str, int], JsonObject] = field(default_factory=dict)
     guidance: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     parents: dict[str, str] = field(default_factory=dict)
+    prefixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     size: int = 0
 
     def add(self, line: JsonObject) -> None:
@@ -104,6 +105,7 @@ def _add_reply(chain: Chain, line: JsonObject) -> None:
 def _add_prefix(chain: Chain, line: JsonObject) -> None:
     """`run` went on live from a prefix recorded by `of`: the prefix is now its own."""
     chain.parents[line["run"]] = line["of"]
+    chain.prefixes[line["run"]] = tuple(line["requests"])
     for request in line["requests"]:
         known = chain.reply(request, line["slot"])
         if known is not None:

@@ -77,12 +77,12 @@ class LoreShelf:
             raise NotFound("worldinfo.book_not_found", f"There is no lorebook {name!r}.{self._hint(name)}")
         return self._cached(self._folders[origin] / f"{name}.json", name, _SOURCES[origin])
 
-    def books(self, patterns: Sequence[str] = ("*",)) -> tuple[LoreBook, ...]:
+    def books(self, patterns: Sequence[str] = ("*",), *, only: Origin | None = None) -> tuple[LoreBook, ...]:
         """The books whose name matches one of the names or globs, by name. Raises as `load`.
 
-        A plain name that no book has is an error; a glob may match nothing.
+        A plain name that no book has is an error; a glob may match nothing. `only`: of this origin.
         """
-        names = [name for name, _ in self.names()]
+        names = [name for name, origin in self.names() if only in (None, origin)]
         plain = [pattern for pattern in patterns if not re.search(r"[*?\[]", pattern)]
         missing = [pattern for pattern in plain if pattern not in names]
         for name in missing:

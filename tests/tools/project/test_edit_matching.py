@@ -248,6 +248,7 @@ def edits(draw):
 @settings(max_examples=400)
 @given(edits())
 @example(("a\r\nb", "\n", ""))
+@example(("a\r\na\r\na\r\n", "\na\r", ""))
 @example((f"{BOM}a", BOM, ""))
 @example((f"{BOM}\r\na\r\n", f"{BOM}\r", ""))
 def test_what_is_outside_of_the_places_never_changes(case):

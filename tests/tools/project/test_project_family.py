@@ -1,11 +1,13 @@
 """The family as a whole: ids, schemas, effects (spec liveagent §2.5, §5), and that its words hold elsewhere."""
 
 import re
+import sys
 
 import pytest
 
 from tt_kernel.domain.errors import ToolError
-from tt_kernel.tools.project import PROJECT_TOOLS, project_tools
+from tt_kernel.domain.ids import builtin
+from tt_kernel.tools.project import PROJECT_TOOLS, judged_arguments, project_tools
 
 SPECS = {declaration.spec.id.native: declaration.spec for declaration in PROJECT_TOOLS}
 
@@ -89,3 +91,21 @@ async def test_results_are_the_same_each_time(make_bench, name, arguments):
             bench.put(f"f{number}.txt", "needle\n")
         results.append(await bench.ok(name, **arguments))
     assert results[0] == results[1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_a_rule_about_a_path_holds_for_each_spelling_of_it(bench):
+    bench.put("secrets/key", "x")
+    (bench.folder / "link").symlink_to("secrets")
+    (bench.folder / "key").symlink_to("secrets/key")
+    for spelled in (
+        "secrets/key", "./secrets/key", "secrets\\key", "workspace:secrets/key", f"{bench.folder}/secrets/key", "link/key", "key",
+        f"file://{bench.folder}/link/key",
+    ):  # fmt: skip
+        judged = judged_arguments(bench.desk, builtin("Write"), {"path": spelled, "content": "x"})
+        assert judged == {"path": "secrets/key", "content": "x"}
+    assert judged_arguments(bench.desk, builtin("Delete"), {"path": "./key"}) == {"path": "key"}
+    assert judged_arguments(bench.desk, builtin("Delete"), {"path": "link/key"}) == {"path": "secrets/key"}
+    for arguments in ({"path": "../x"}, {"path": 3}, {}):
+        assert judged_arguments(bench.desk, builtin("Write"), arguments) == arguments
+    assert judged_arguments(bench.desk, builtin("Bash"), {"path": "./x"}) == {"path": "./x"}

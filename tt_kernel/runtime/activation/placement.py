@@ -20,7 +20,7 @@ from tt_kernel.domain.worldinfo import LORE_ROLES, ActivatedEntry, Activation, L
 
 NOTE_DEPTH = 4
 SOURCE = "worldinfo"
-"""`UserMessage.source` of an entry's message."""
+"""`source` of an entry's message."""
 
 _OUTLET = re.compile(r"\{\{\s*outlet::([^{}]*)\}\}", re.IGNORECASE)
 
@@ -95,7 +95,7 @@ def _gap(messages: Sequence[Message], depth: int) -> int:
 def _message(role: LoreRole, text: str) -> Message:
     if role == "system":
         return SystemMessage(text=text)
-    return UserMessage(text=text, source=SOURCE) if role == "user" else AssistantMessage(text=text)
+    return UserMessage(text=text, source=SOURCE) if role == "user" else AssistantMessage(text=text, source=SOURCE)
 
 
 def _joined(entries: Iterable[ActivatedEntry]) -> str:

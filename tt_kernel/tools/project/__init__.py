@@ -13,6 +13,7 @@ from tt_kernel.tools.project.deleting import delete
 from tt_kernel.tools.project.desk import ProjectDesk
 from tt_kernel.tools.project.editing import edit
 from tt_kernel.tools.project.globbing import glob
+from tt_kernel.tools.project.judged import judged_arguments
 from tt_kernel.tools.project.listing import list_entries
 from tt_kernel.tools.project.pictures import image
 from tt_kernel.tools.project.reading import read
@@ -28,4 +29,4 @@ def project_tools(desk: ProjectDesk) -> list[Tool]:
     return [declaration.bind(desk) for declaration in PROJECT_TOOLS]
 
 
-__all__ = ["PROJECT_TOOLS", "ProjectDesk", "SeenFiles", "preview", "project_tools"]
+__all__ = ["PROJECT_TOOLS", "ProjectDesk", "SeenFiles", "judged_arguments", "preview", "project_tools"]

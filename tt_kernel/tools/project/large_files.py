@@ -41,7 +41,7 @@ def hits(chunks: Iterable[bytes], needle: bytes) -> Iterator[Hit]:
         held += chunk
         at = held.find(needle, max(free - base, 0))
         while at >= 0:
-            with_cr = needle.startswith(b"\n") and held[at - 1 : at] == b"\r"
+            with_cr = needle.startswith(b"\n") and base + at > free and held[at - 1 : at] == b"\r"
             yield Hit(base + at - with_cr, base + at + len(needle))
             free = base + at + len(needle)
             at = held.find(needle, free - base)

@@ -10,7 +10,7 @@ is put in has the file's dominant line ends in every pass, and a BOM at the star
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -92,7 +92,7 @@ def _exact(text: str, old: str, new: str) -> list[Replacement]:
     if not starts:
         return []
     put = with_line_ends(new, _line_end(text)) if "\n" in text and "\n" in new else new
-    return [_keeping_bom(text, Replacement(_with_its_cr(text, at), at + len(old), put)) for at in starts]
+    return _replacements(text, [(at, at + len(old)) for at in starts], put)
 
 
 def occurrences(text: str, part: str) -> Iterator[int]:
@@ -103,9 +103,14 @@ def occurrences(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + len(part))
 
 
-def _with_its_cr(text: str, start: int) -> int:
-    """Where to begin when a hit begins at `start`: the LF of a CRLF takes its CR along, or two CRs might meet."""
-    return start - 1 if text.startswith("\r\n", max(start - 1, 0)) and text[start] == "\n" else start
+def _replacements(text: str, spans: Iterable[tuple[int, int]], put: str) -> list[Replacement]:
+    """The spans as replacements. One that begins with the LF of a CRLF takes the CR along, or two CRs might meet."""
+    found: list[Replacement] = []
+    for start, end in spans:
+        free = found[-1].end if found else 0
+        half = text[start] == "\n" and start > free and text[start - 1] == "\r"
+        found.append(_keeping_bom(text, Replacement(start - half, end, put)))
+    return found
 
 
 def _keeping_bom(text: str, one: Replacement) -> Replacement:
@@ -134,11 +139,7 @@ def _any_line_ends(text: str, old: str, new: str) -> list[Replacement]:
         """The offset in the file of a character of `plain`; of an LF that was a CRLF, of its LF."""
         return offset + shift + bisect_right(dropped, offset)
 
-    found = []
-    for at in starts:
-        end = original(at + len(needle) - 1) + 1
-        found.append(Replacement(_with_its_cr(text, original(at)), end, put))
-    return found
+    return _replacements(text, [(original(at), original(at + len(needle) - 1) + 1) for at in starts], put)
 
 
 # Passes 3 and 4

@@ -12,6 +12,7 @@ export const DRAWN_CALLS = 400;
 export const DRAWN_CHARS = 20000;
 const DIFF_LINES = 600;
 const MAIN_ARGUMENTS = ["command", "path", "file_path", "query", "pattern", "url", "title", "name", "prompt", "task"];
+const TEXT_ARGUMENTS = new Set(["old_string", "new_string", "content"]);
 const IMAGE_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const MARKS = { done: "✓", running: "●", partial: "◐", interrupted: "■" };
 const STATUS_WORDS = { completed: "done", partial_success: "partial", cancelled: "interrupted" };
@@ -27,12 +28,14 @@ export const ICONS = {
   worldinfo: "M8 4C6.5 2.8 4.5 2.6 2 2.8v10c2.5-.2 4.5 0 6 1.2 1.5-1.2 3.5-1.4 6-1.2v-10C11.5 2.6 9.5 2.8 8 4zv10",
   notebook: "M11.2 3.2c-2.2-1-3.2.2-3.4 2L6.8 11c-.3 1.8-1.2 2.7-2.8 2M4.8 6.8h5.6",
   agent: "M8 1.8v2.2M3 4h10v8H3zM6 7.4v1M10 7.4v1M5.5 14.2h5",
-  task: "M3 2.5h10v11H3zM5.4 8l1.8 1.8L10.8 6",
+  tasks: "M3 2.5h10v11H3zM5.4 8l1.8 1.8L10.8 6",
   web: "M8 1.8a6.2 6.2 0 1 0 .01 0zM2 8h12M8 1.8c-3.8 4-3.8 8.4 0 12.4M8 1.8c3.8 4 3.8 8.4 0 12.4",
   mcp: "M5.5 1.8v3.4M10.5 1.8v3.4M3.5 5.2h9v2.6a4.5 4.5 0 0 1-9 0zM8 12.3v2",
   memory: "M8 1.8a6.2 6.2 0 1 0 .01 0zM8 4.4V8l2.6 1.8",
   skills: "M8 1.8l1.9 4 4.3.5-3.2 3 .9 4.3L8 11.5l-3.9 2.1.9-4.3-3.2-3 4.3-.5z",
-  ask: "M8 1.8a6.2 6.2 0 1 0 .01 0zM6 6.2c.4-2.4 4.2-2 4 .2-.2 1.5-2 1.5-2 3.2M8 11.8v.1",
+  question: "M8 1.8a6.2 6.2 0 1 0 .01 0zM6 6.2c.4-2.4 4.2-2 4 .2-.2 1.5-2 1.5-2 3.2M8 11.8v.1",
+  plan: "M3 2.5h10v11H3zM5.5 5.5h5M5.5 8h5M5.5 10.5h3",
+  system: "M2 4.5h7M12 4.5h2M2 11.5h2M7 11.5h7M10.5 3v3M5.5 10v3",
   image: "M2 3h12v10H2zM2 11l3.5-3.5L9 11l2-2 3 3M10.8 5.8v.1",
   other: "M8 5.4a2.6 2.6 0 1 0 .01 0zM8 1.8v1.6M8 12.6v1.6M1.8 8h1.6M12.6 8h1.6M3.6 3.6l1.2 1.2M11.2 11.2l1.2 1.2M3.6 12.4l1.2-1.2M11.2 4.8l1.2-1.2",
 };
@@ -200,7 +203,8 @@ export function statusWord(view) {
 
 export function callSummary(call) {
   if (STATE_WORDS[call.state]) return STATE_WORDS[call.state];
-  return oneLine(call.summary, 200) || (call.errorCode ? "" : "done");
+  const rows = String(call.summary ?? "").startsWith("[{") ? tabular(call.content) : null;
+  return rows ? counted(rows.length, "row") : oneLine(call.summary, 200) || (call.errorCode ? "" : "done");
 }
 
 /** What a call is about: the value of the argument that names its object, then the other short ones by name. */
@@ -210,7 +214,8 @@ export function argumentsLine(call) {
   const spelled = (value) => oneLine(typeof value === "string" ? value : JSON.stringify(value), 160);
   if (all.length === 1) return spelled(all[0][1]);
   const main = MAIN_ARGUMENTS.find((name) => typeof call.arguments?.[name] === "string");
-  const rest = all.filter(([name, value]) => name !== main && !(main && spelled(value).length > 40));
+  const isLong = ([name, value]) => TEXT_ARGUMENTS.has(name) || spelled(value).length > 40;
+  const rest = all.filter((pair) => pair[0] !== main && !(main && isLong(pair)));
   const pairs = rest.map(([name, value]) => `${clean(name)}=${spelled(value)}`);
   return oneLine([...(main ? [spelled(call.arguments[main])] : []), ...pairs].join("  "), 240);
 }
