@@ -13,7 +13,7 @@ DEMO := build/demo
 NOTEBOOK ?= $(firstword $(wildcard $(DEMO)/00-hello.ipynb) notebooks/00-hello.ipynb)
 PACKAGED := pyproject.toml $(wildcard tt_kernel/ipython/kernelspec/*)
 
-.PHONY: help venv demo test lint types contracts unit nbval bench lab install-kernel clean
+.PHONY: help venv demo test lint types contracts unit nbval bench lab labextension protocol install-kernel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,14 @@ lab: .venv/.installed .venv/.model ## open JupyterLab on the demonstration (NOTE
 install-kernel: .venv/.installed ## register the kernel "tt-agent" for this user's Jupyter
 	@$(BIN)/tt install --user
 
+# ---- the front end
+
+labextension: $(BIN)/python ## build the JupyterLab extension from labextension/ (needs node 20.19 or 22.12 and newer)
+	@.ci/labextension
+
+protocol: .venv/.installed ## write labextension/src/protocol.ts from domain/views.py
+	@$(BIN)/python -m tt_kernel.widgets.protocol > labextension/src/protocol.ts
+
 # ---- check it
 
 test: venv ## everything that CI checks
@@ -75,7 +83,8 @@ types: .venv/.developer ## mypy --strict
 contracts: .venv/.developer ## import contracts: layers, strangers, cycles
 	@$(BIN)/lint-imports --no-logo --no-cache
 
-unit: venv ## unit tests (ARGS="-k name" selects)
+unit: venv labextension ## unit tests, the front end's and the browser's included (ARGS="-k name" selects)
+	@.ci/chromium
 	@$(BIN)/pytest -v -n 2 --dist=loadfile tests --ignore=tests/bench $(ARGS)
 
 nbval: venv ## the notebooks as tests: strictly, twice, under each kernel
@@ -85,5 +94,6 @@ bench: venv ## measure: import times, cost per call, replay, shell
 	@for bench in tests/bench/bench_*.py; do echo "== $$bench"; $(BIN)/python "$$bench"; done
 
 clean: ## remove .venv, build products and caches
+	rm -rf labextension/node_modules labextension/lib tt_kernel/labextension
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -26,7 +26,9 @@ def build(target_name: str = "", version: str = "", **_: object) -> None:
     reason = obstacle()
     if reason:
         warnings.warn(f"{reason}: tt_kernel is installed without its JupyterLab extension", stacklevel=1)
-        OUT.mkdir(exist_ok=True)  # what a wheel is told to carry must exist; JupyterLab ignores a folder without package.json
+        OUT.mkdir(
+            exist_ok=True
+        )  # what a wheel is told to carry must exist; JupyterLab ignores a folder without package.json
         return
     npm = shutil.which("npm") or "npm"
     lock = HERE / "package-lock.json"

@@ -19,7 +19,9 @@ spec.loader.exec_module(hatch_build)
 
 
 def _obstacle():
-    return hatch_build.obstacle() or (None if (FRONT_END / "node_modules").is_dir() else "node_modules is missing (make labextension)")
+    return hatch_build.obstacle() or (
+        None if (FRONT_END / "node_modules").is_dir() else "node_modules is missing (make labextension)"
+    )
 
 
 needs_node = pytest.mark.skipif(_obstacle() is not None, reason=f"the front end's tests need node: {_obstacle()}")
@@ -41,7 +43,15 @@ def test_the_build_is_the_same_in_every_folder(tmp_path):
 
 @pytest.mark.parametrize(
     ("version", "fits"),
-    [("v18.19.0", False), ("v20.18.9", False), ("v20.19.0", True), ("v21.1.0", False), ("v22.12.0", True), ("v24.0.1", True), ("", False)],
+    [
+        ("v18.19.0", False),
+        ("v20.18.9", False),
+        ("v20.19.0", True),
+        ("v21.1.0", False),
+        ("v22.12.0", True),
+        ("v24.0.1", True),
+        ("", False),
+    ],
 )
 def test_which_node_will_do(tmp_path, monkeypatch, version, fits):
     """rspack needs ^20.19 or >= 22.12 (notes/frontend.md §0)."""
@@ -74,7 +84,9 @@ def _built(folder):
     shutil.copytree(FRONT_END, folder / "labextension", ignore=ignored)
     shutil.copytree(hatch_build.RENDERER, folder / "tt_kernel" / "widgets" / "static")
     # Hard links where they can be made: thirty thousand files.
-    shutil.copytree(FRONT_END / "node_modules", folder / "labextension" / "node_modules", symlinks=True, copy_function=_link)
+    shutil.copytree(
+        FRONT_END / "node_modules", folder / "labextension" / "node_modules", symlinks=True, copy_function=_link
+    )
     command = [sys.executable, str(folder / "labextension" / "hatch_build.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=140, env={**os.environ, "CI": "1"})
     assert done.returncode == 0, done.stdout + done.stderr

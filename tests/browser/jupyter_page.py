@@ -150,16 +150,23 @@ class Page:
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")
         if kernel:
             self.page.wait_for_function(KERNEL_IS_READY)
-            self.page.evaluate("async () => { await jupyterapp.restored; await jupyterapp.shell.currentWidget.sessionContext.ready; }")
+            self.page.evaluate(
+                "async () => { await jupyterapp.restored; await jupyterapp.shell.currentWidget.sessionContext.ready; }"
+            )
 
     def command(self, name, **arguments):
-        return self.page.evaluate("([name, args]) => jupyterapp.commands.execute(name, args).then(() => null)", [name, arguments])
+        return self.page.evaluate(
+            "([name, args]) => jupyterapp.commands.execute(name, args).then(() => null)", [name, arguments]
+        )
 
     def start_cell(self, number):
         """Run a cell; does not wait for it."""
         self.page.evaluate("n => { jupyterapp.shell.currentWidget.content.activeCellIndex = n; }", number)
         self.page.evaluate("() => { jupyterapp.commands.execute('notebook:run-cell'); }")
-        self.page.wait_for_function("n => /\\*/.test(document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputPrompt')[n].textContent)", arg=number)
+        self.page.wait_for_function(
+            "n => /\\*/.test(document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputPrompt')[n].textContent)",
+            arg=number,
+        )
 
     def finish_cell(self, number):
         self.page.wait_for_function(

@@ -171,7 +171,9 @@ def test_a_saved_notebook_opens_without_a_kernel(page, server, trusted):
 
         subprocess.run([sys.executable, "-m", "jupyter", "trust", str(path)], check=True, env=server.environment)
     page.page.goto(f"{server.url}/lab/tree/{path.name}?reset")
-    page.page.wait_for_function(f"() => document.querySelectorAll('.tt-run[data-status=done]').length === {len(outputs)}")
+    page.page.wait_for_function(
+        f"() => document.querySelectorAll('.tt-run[data-status=done]').length === {len(outputs)}"
+    )
     assert page.page.locator(".tt-thumbnail img").count() == 1
 
 
@@ -209,8 +211,13 @@ def test_agent_cells_and_the_side_bar(page, notebook):
     page.open_lab(notebook("Show me **everything**."))
     page.run_cell(0)
     page.run_cell(1)
-    assert page.page.evaluate("() => jupyterapp.shell.currentWidget.content.widgets[1].model.mimeType") == "text/x-ipythongfm"
-    assert page.page.evaluate("() => jupyterapp.shell.currentWidget.content.widgets[0].model.mimeType") == "text/x-ipython"
+    assert (
+        page.page.evaluate("() => jupyterapp.shell.currentWidget.content.widgets[1].model.mimeType")
+        == "text/x-ipythongfm"
+    )
+    assert (
+        page.page.evaluate("() => jupyterapp.shell.currentWidget.content.widgets[0].model.mimeType") == "text/x-ipython"
+    )
     page.command("tt-kernel:show-runs")
     row = page.page.locator(".tt-runs-row", has_text="done · 8 calls")
     row.wait_for()
@@ -225,7 +232,9 @@ def test_agent_cells_and_the_side_bar(page, notebook):
     page.finish_cell(1)
     page.run_view(1).locator(".tt-run-badge-replayed").wait_for()
     assert page.page.evaluate(source) == before
-    page.page.evaluate("() => jupyterapp.shell.currentWidget.content.widgets[1].model.sharedModel.updateSource(0, 0, '\\n')")
+    page.page.evaluate(
+        "() => jupyterapp.shell.currentWidget.content.widgets[1].model.sharedModel.updateSource(0, 0, '\\n')"
+    )
     page.page.wait_for_selector(".jp-CodeCell.tt-stale")
     page.page.locator(".tt-runs-stale").wait_for()
     page.screenshot("lab-side-bar")

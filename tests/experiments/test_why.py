@@ -68,10 +68,7 @@ def run(session, **changes):
 
 @pytest.mark.parametrize(("change", "kind", "says"), CHANGES.values(), ids=CHANGES)
 def test_the_first_difference_by_kind(session, change, kind, says):
-    if "images" in change:
-        first = run(session, images=[png("red")])
-    else:
-        first = run(session)
+    first = run(session, **({"images": [png("red")]} if "images" in change else {}))
     second = run(session, **change)
     found = why(session, second.id)
     assert (found.run, found.turn, found.nearest) == (second.id, 1, first.id)
@@ -99,7 +96,7 @@ def test_prompts_are_compared_by_words_and_schemas_by_lines(session):
     changed = run(session, prompt=PROMPT.replace("one sentence", "two sentences"), functions=[other_lookup()])
     page = WhyPage(why(session, changed.id))
     assert [c.kind for c in page.why.contrasts] == ["tool", "prompt"]
-    assert "[-one sentence-]{+two sentences+}" in page.text
+    assert "[-one-]{+two+} [-sentence-]{+sentences+}" in page.text
     assert '+  "limit": {' in page.text
     assert "<ins" in page.html
     assert "<del" in page.html

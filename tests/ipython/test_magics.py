@@ -184,7 +184,7 @@ def test_a_failed_run_can_be_caught(cells):
         ("%%agent\nhello @{nope}", "UsageProblem: @{nope} failed: NameError: name 'nope' is not defined"),
         ("%%agent -m nothing\nhello", "ModelUnavailable: "),
         ("%%agent --set samplin.seed=1\nhello", "ProfileInvalid: "),
-        ("%agent diff", "UsageProblem: %agent diff is not available yet."),
+        ("%agent diff", "UsageProblem: Compare which runs?"),
         ("%agent show 3fa92c17", "NotFound: "),
         ("%%time\n%%agent --nope\nhello", "UsageProblem: There is no option --nope."),
     ],

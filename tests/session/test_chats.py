@@ -182,7 +182,9 @@ conversations:
 
 def test_a_long_conversation_is_compacted_by_whole_turns_and_replays(tmp_path):
     session = make_session(tmp_path, LONG)
-    session.chats.shelf.save(SessionRecord(name="tutor", profile="assistant", model="m", compact_above_tokens=200, keep_groups=1))
+    session.chats.shelf.save(
+        SessionRecord(name="tutor", profile="assistant", model="m", compact_above_tokens=200, keep_groups=1)
+    )
     say(session, "begin now")
     say(session, "go on")
     assert estimated_tokens(history_messages(session.chats.shelf.entries("tutor"))) > 200

@@ -4,13 +4,14 @@ import json
 
 import pytest
 
-from tt_kernel.domain.errors import ReplayMiss
 from tt_kernel.domain.events import HistoryCompacted
 
-from .support import drive, make_session, snapshot_of, types
+from .support import _collect, drive, make_session, snapshot_of, types
 
-SUMMARY = """<task>Look up letters.</task><state>a, b and c are known.</state>
-      <artifacts>none</artifacts><next_steps>Look up d.</next_steps>"""
+SUMMARY = (
+    "<task>Look up letters.</task><state>a, b and c are known.</state>"
+    "<artifacts>none</artifacts><next_steps>Look up d.</next_steps>"
+)
 
 SCRIPT = f"""
 script: 1
@@ -41,7 +42,7 @@ def lookup(key: str) -> str:
 
 
 CALLS: list[str] = []
-SETTINGS = {"context.compactAboveTokens": 7_000, "context.keepGroups": 1, "run.modelRetry.intervalMs": 0}
+SETTINGS = {"context.compactAboveTokens": 7_000, "context.keepGroups": 1, "run.modelRetry.intervalMs": 100}
 OPTIONS = {"functions": [lookup], "tools": ["lookup"], "settings": SETTINGS}
 
 
@@ -89,7 +90,7 @@ def test_it_replays_for_free_to_the_byte(tmp_path):
         assert again.messages == first.messages
         assert compactions(events) == compactions(live)
     assert {k: v[0] for k, v in snapshot_of(tmp_path).items()} == {k: v[0] for k, v in before.items()}
-    assert CALLS == list("abcde")
+    assert "".join(CALLS) == "abcde"
 
 
 def test_the_conversation_is_rebuilt_from_the_journal(tmp_path):
@@ -102,11 +103,9 @@ def test_the_conversation_is_rebuilt_from_the_journal(tmp_path):
 def test_another_threshold_is_another_conversation(tmp_path):
     drive(make_session(tmp_path, SCRIPT), "go", **OPTIONS)
     other = OPTIONS | {"settings": SETTINGS | {"context.compactAboveTokens": None}}
-    with pytest.raises(ReplayMiss):
-        run, _ = drive(make_session(tmp_path), "go", mode="replay", **other)
-        assert run.problem is not None
-        assert "turn 4" in run.problem.message
-        raise ReplayMiss(message=run.problem.message)
+    run, _ = drive(make_session(tmp_path), "go", mode="replay", **other)
+    assert run.problem is not None
+    assert run.problem.code == "replay.miss"
 
 
 def test_without_a_threshold_nothing_is_compacted(tmp_path):
@@ -209,7 +208,11 @@ def test_the_ledger_of_files_and_the_tasks_are_told(tmp_path):
           - {call: lookup, with: {key: d}}
           - {say: Done.}
     """
-    options = {"functions": [lookup], "tools": ["lookup", "workspace.*", "TaskCreate"], "settings": SETTINGS}
+    options = {
+        "functions": [lookup],
+        "tools": ["lookup", "workspace.*", "TaskCreate"],
+        "settings": SETTINGS | {"context.compactAboveTokens": 4_000},
+    }
     run, _ = drive(make_session(tmp_path, script), "go", **options)
     told = run.messages[2].text
     assert "<files>\nFiles changed so far:\n- output/a.md (sha256 7692c3ad3540)\n</files>" in told
@@ -224,3 +227,14 @@ def test_the_journal_keeps_what_left_the_conversation(tmp_path):
     assert [e["type"] for e in lines].count("model_completed") == 6
     event = next(e for e in lines if e["type"] == "history_compacted")
     assert event["method"] == "summary"
+
+
+def test_a_stopped_run_goes_on_with_what_the_summary_left(tmp_path):
+    session = make_session(tmp_path, SCRIPT)
+    stopped, _ = drive(session, "go", **(OPTIONS | {"settings": SETTINGS | {"limits.turns": 5}}))
+    assert (stopped.status, len(stopped.messages)) == ("limit", 3 + 2 * 2)
+    stream = session.stream(session.prepare_resume(stopped.id, functions=[lookup]))
+    events = _collect(session, stream)
+    assert (stream.run.status, stream.run.text) == ("completed", "All letters looked up.")
+    assert stream.run.messages[: len(stopped.messages)] == stopped.messages
+    assert compactions(events) == []

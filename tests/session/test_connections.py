@@ -220,3 +220,14 @@ def test_a_required_preset_is_missing(preset, codes):
 def test_the_effort_of_the_preset_choice_is_sent(effort, own, sent):
     preset = {"mode": "ref", "ref": {"apiId": "openai", "name": "x"}, "reasoningEffort": effort}
     assert startable(profile(preset=preset, sampling={"reasoningEffort": own})).sampling.reasoning_effort == sent
+
+
+def test_the_credential_is_scrubbed_from_a_revision_too(recorded, service, tmp_path):
+    """In a new kernel, whose scrubber has not met the connection yet."""
+    service.will(Answer(text=f"Now with {KEY}."))
+    session = make_session(tmp_path / "nb")
+    stream = session.stream(session.prepare_fix(recorded.id, "shorter"))
+    from .support import _collect
+
+    _collect(session, stream)
+    assert stream.run.text == "Now with [secret LAB_LLM]."

@@ -63,7 +63,8 @@ def test_the_writer_is_the_default_of_the_specification(shelf: ProfileShelf) -> 
         ),
     )
     tools = ["list_files", "search_files", "read_file", "write_file", "apply_patch", "shell", "commit", "finish"]
-    assert profile.tools.allow == tuple(f"builtin:workspace.{tool}" for tool in tools)
+    own = ("builtin:chat.search", "builtin:chat.read_messages", "builtin:worldinfo.read_activated")
+    assert profile.tools.allow == (*own, *(f"builtin:workspace.{tool}" for tool in tools))
 
 
 def test_the_engineer_replies(shelf: ProfileShelf) -> None:

@@ -223,7 +223,7 @@ def test_a_deleted_folder_is_moved_not_copied(project):
     file = project.put("d/x", b"1" * 1000)
     inode = file.stat().st_ino
     assert project.delete("d").moved
-    assert (project.kept / "folders/1/x").stat().st_ino == inode
+    assert (project.kept / "project/folders/1/x").stat().st_ino == inode
     project.rewind()
     assert file.stat().st_ino == inode
 
@@ -249,16 +249,24 @@ def test_a_folder_on_another_file_system_is_copied(project, monkeypatch):
 def test_nothing_of_it_is_meant_for_a_repository(project):
     project.put("secret.env", b"TOKEN=1")
     project.write("secret.env", b"")
-    assert (project.kept / ".gitignore").read_bytes() == b"*\n"
+    assert (project.kept / "project/.gitignore").read_bytes() == b"*\n"
     if os.name == "posix":
-        assert project.kept.stat().st_mode & 0o077 == 0
+        assert (project.kept / "project").stat().st_mode & 0o077 == 0
+
+
+def test_it_leaves_the_checkpoints_of_the_workspace_alone(project):
+    """They lie beside it, and are meant for a repository."""
+    (project.kept / "cp_000001").mkdir(parents=True)
+    project.put("a", b"1")
+    project.write("a", b"2")
+    assert {entry.name for entry in project.kept.iterdir()} == {"cp_000001", "project"}
 
 
 def test_equal_contents_are_kept_once(project):
     for name in "abc":
         project.put(name, b"same")
         project.delete(name)
-    assert len(list((project.kept / "blobs").iterdir())) == 1
+    assert len(list((project.kept / "project/blobs").iterdir())) == 1
     project.rewind()
     assert set(project.tree()) == {"a", "b", "c"}
 
@@ -277,7 +285,7 @@ def test_an_index_that_was_cut_off_anywhere_still_opens(project):
     for number in range(3):
         project.put(f"f{number}", b"1")
         project.write(f"f{number}", b"2")
-    index = project.kept / "index.jsonl"
+    index = project.kept / "project/index.jsonl"
     data = index.read_bytes()
     lengths = set()
     for cut in range(len(data) + 1):

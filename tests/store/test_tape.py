@@ -264,3 +264,32 @@ def test_lines_are_json_with_sorted_keys(tmp_path):
     (file,) = tmp_path.glob("*.jsonl")
     for line in file.read_text().splitlines():
         assert json.dumps(json.loads(line), sort_keys=True, separators=(",", ":"), ensure_ascii=False) == line
+
+
+def test_a_list_that_does_not_go_on_continues_the_chain_as_a_whole(tmp_path):
+    """A compacted conversation (spec liveagent §19) follows from what was asked before it, with all of its messages."""
+    recordings = Recordings(tmp_path)
+    asked = Asked("m", None, Sampling(), ())
+    long = [UserMessage(text=text) for text in "abc"]
+    compacted = [UserMessage(text="a"), UserMessage(text="summary")]
+    digests = []
+    for middle in (long, [*long[:2], UserMessage(text="C")]):
+        tape = Tape(recordings, asked, slot=1)
+        walked = []
+        for messages in (middle, [UserMessage(text="summarise")], compacted, [*compacted, UserMessage(text="d")]):
+            tape.ask(messages, ToolChoice())
+            walked.append(tape.request)
+        assert len(set(walked)) == 4
+        digests.append(walked)
+    assert not set(digests[0]) & set(digests[1]), "what went before decides too"
+
+
+def test_a_list_of_the_same_length_with_another_message_is_another_request(tmp_path):
+    tape = Tape(Recordings(tmp_path), Asked("m", None, Sampling(), ()), slot=1)
+    tape.ask([UserMessage(text="a"), UserMessage(text="long"), UserMessage(text="b")], ToolChoice())
+    first = tape.request
+    tape.ask([UserMessage(text="a"), UserMessage(text="short"), UserMessage(text="b")], ToolChoice())
+    assert tape.request != first
+    lines = tape.position.line
+    assert len(lines["messages"]) == 3
+    assert lines["parent"] == first

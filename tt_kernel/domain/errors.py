@@ -66,7 +66,13 @@ class ModelUnavailable(UserError):
 
 
 class ReplayMiss(UserError):
+    """Strict replay found a difference. `kind` says of what: see `session/misses.py`; `drift` is a tool's result."""
+
     default_code = "replay.miss"
+
+    def __init__(self, code: str | None = None, message: str = "", *, kind: str = "") -> None:
+        super().__init__(code, message)
+        self.kind = kind
 
 
 class RunFailed(UserError):

@@ -10,7 +10,6 @@ from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.frozen import Frozen
 from tt_kernel.domain.ids import CallId
 
-
 BACKGROUND = frozenset({"chat", "worldinfo"})
 """Sources of messages that nobody said in this conversation: cells of the notebook, and world info."""
 

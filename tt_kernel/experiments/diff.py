@@ -106,8 +106,8 @@ def _turns(before: Run, after: Run, calls: Sequence[CallDiff]) -> Iterator[TurnD
     differing = {(c.before.call.turn, c.after.call.turn) for c in calls if c.before and c.after and c.state != "same"}
     i = j = 0
     for a, b in [*_anchors(calls, len(one), len(other)), (len(one) + 1, len(other) + 1)]:
-        for before, after in _gap(range(i, a - 1), range(j, b - 1)):
-            yield _turn(before, after, one, other, differing)
+        for left, right in _gap(range(i, a - 1), range(j, b - 1)):
+            yield _turn(left, right, one, other, differing)
         if a <= len(one) and b <= len(other):
             yield _turn(a - 1, b - 1, one, other, differing)
         i, j = a, b

@@ -89,11 +89,17 @@ class CellOutput:
         self.is_shown = True
 
 
-def cell_publisher(shell: Any) -> Publish:
-    """Publishes with one display id. The publisher is looked up at each use: `%%capture` exchanges it."""
+def cell_publisher(shell: Any, heard: Callable[..., None] = lambda *_, **__: None) -> Publish:
+    """Publishes with one display id. The publisher is looked up at each use: `%%capture` exchanges it.
+
+    Args:
+        shell: Whose display.
+        heard: Told too (data, display id, `update`): `CellLog.displayed`, which does not hear other threads.
+    """
     transient = {"display_id": f"tt-{uuid.uuid4().hex}"}  # transient: not saved, so it may be random
 
     def publish(data: JsonObject, metadata: JsonObject, update: bool) -> None:
+        heard(data, transient["display_id"], update=update)
         shell.display_pub.publish(data=data, metadata=metadata, transient=transient, update=update)
 
     return publish

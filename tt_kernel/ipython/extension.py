@@ -35,6 +35,7 @@ def unload_ipython_extension(shell: Any) -> None:
     place = here()
     place.session = place.cell = None
     magics.notebook.front_ends.unregister(shell)
+    magics.notebook.cells.remove()
     magics.notebook.close()
 
 
@@ -43,6 +44,7 @@ def install(shell: Any) -> None:
     if AgentMagics.__name__ in shell.magics_manager.registry:
         return
     magics = AgentMagics(shell)
+    magics.notebook.cells.install()
     shell.register_magics(magics)
     transformers = shell.input_transformer_manager
     transformers.cleanup_transforms.insert(0, AgentTransform(shell))

@@ -31,6 +31,7 @@ Commands:
   %agent profile ACTION     list show new edit set diff diagnose import export repair
   %agent runs               the runs of this notebook, the newest first
   %agent show [RUN]         a stored run; the last one if none is named
+  %agent worldinfo ACTION   list show import activate: the lorebooks of this notebook
   %agent notebook [PATH]    which notebook this is, or say so
   %agent help               this text
   %agent -- TEXT            a prompt that begins with one of these words

@@ -1,12 +1,15 @@
 """The notebook of one shell: its path, its session, and the thread that lends itself to tools."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tt_kernel.ipython.cell_log import CellLog
 from tt_kernel.ipython.comms import FrontEnds
 from tt_kernel.ipython.notebook_path import NotebookPath
 
 if TYPE_CHECKING:
+    from tt_kernel.ipython.chat_source import ChatSource
     from tt_kernel.runtime.foreground import Foreground
     from tt_kernel.session.core import Session
 
@@ -14,7 +17,8 @@ if TYPE_CHECKING:
 class Notebook:
     """What all cells of a notebook share. The session is made when it is first needed, and again when the path changes.
 
-    `memory`: cell -> the memory state that its last run in this kernel left.
+    `memory`: cell -> the memory state that its last run in this kernel left. `cells`: what was executed; `chat`: the cells above
+    the running one, as runs may look at them.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -22,6 +26,7 @@ class Notebook:
         self.path = NotebookPath(shell.user_ns, in_kernel=getattr(shell, "kernel", None) is not None)
         self.memory: dict[str, str | None] = {}
         self.front_ends = FrontEnds()
+        self.cells = CellLog(shell)
         self._session: Session | None = None
         self._foreground: Foreground | None = None
 
@@ -41,6 +46,12 @@ class Notebook:
             self.close()
             self._session = self._new_session(path)
         return self._session
+
+    @cached_property
+    def chat(self) -> "ChatSource":
+        from tt_kernel.ipython.chat_source import ChatSource  # noqa: PLC0415  not before a run
+
+        return ChatSource(self.cells, self.path.get)
 
     @property
     def can_answer(self) -> bool:
@@ -70,5 +81,6 @@ class Notebook:
             foreground=foreground,
             interactive=self.can_answer,
         )
+        session.lookout.chat = self.chat.freeze
         session.toolbox.asker = CommAsker(front_ends, foreground, NotebookAsker(shell, foreground))
         return session

@@ -132,8 +132,7 @@ def _diff(session: "Session", line: Parsed) -> ProfilePage:
 
 def _diagnose(session: "Session", line: Parsed) -> Listing[Breach]:
     names = line.words or tuple(profile.id for profile, _ in session.profiles.list())
-    catalog = _catalog(session)
-    found = [(name, breach) for name in names for breach in _findings(session, name, catalog)]
+    found = [(name, breach) for name in names for breach in _findings(session, name)]
     rows = [(name, breach.code, "no run" if breach.blocks else "goes on", breach.message) for name, breach in found]
     nothing = [] if found else [f"Nothing is wrong with {', '.join(names)}."]
     broken = [] if line.words else [problem.message for problem in session.profiles.broken().values()]
@@ -149,7 +148,7 @@ def _import(session: "Session", line: Parsed) -> ProfilePage:
         raise UsageProblem(message=f"There is a profile {profile.id!r} already. Add --as ID, or --replace.")
     profile = _with_model(profile, line)
     path = session.profiles.save(profile, to=to)
-    notes = [f"{breach.code}: {breach.message}" for breach in _findings(session, profile.id, _catalog(session))]
+    notes = [f"{breach.code}: {breach.message}" for breach in _findings(session, profile.id)]
     return ProfilePage(profile, path, f"profile {profile.id} imported to {_place(session, path, to)}", notes=notes)
 
 
@@ -238,7 +237,7 @@ def _changed(session: "Session", before: Profile, settings: Mapping[str, Any], l
     from tt_kernel.toolkit.profile_tools import newly_enabled  # noqa: PLC0415
 
     after = with_settings(_with_model(before, line), settings)
-    for breach in newly_enabled(before, after, _catalog(session)):
+    for breach in newly_enabled(before, after, _catalog(session, after)):
         raise ProfileInvalid(breach.code, breach.message)
     return after
 
@@ -250,7 +249,7 @@ def _with_model(profile: Profile, line: Parsed) -> Profile:
     return with_model(profile, name) if name else profile
 
 
-def _findings(session: "Session", profile_id: str, catalog: "Catalog") -> list[Breach]:
+def _findings(session: "Session", profile_id: str) -> list[Breach]:
     from tt_kernel.session.diagnosis import diagnose  # noqa: PLC0415
     from tt_kernel.store.profiles import read_draft  # noqa: PLC0415
 
@@ -259,11 +258,12 @@ def _findings(session: "Session", profile_id: str, catalog: "Catalog") -> list[B
         profile, _ = read_draft(path)
     except (ProfileInvalid, StorageFault) as problem:
         return [Breach(problem.code, problem.message)]
-    return diagnose(profile, catalog, session.connections)
+    return diagnose(profile, _catalog(session, profile), session.connections)
 
 
-def _catalog(session: "Session") -> "Catalog":
-    return session.toolbox.catalog(session.toolbox.functions(()))
+def _catalog(session: "Session", profile: Profile) -> "Catalog":
+    """Every tool that there is for this profile."""
+    return session.toolbox.catalog(session.toolbox.functions(()), endpoint=profile.tools.http_get_test_url)
 
 
 def _differences(

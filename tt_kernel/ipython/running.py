@@ -54,7 +54,7 @@ def begin(notebook: Notebook, options: Options, prepared: PreparedRun) -> Starte
     session, shell = notebook.session, notebook.shell
     session.interactive = notebook.can_answer
     cell, execution = cell_of(shell)
-    output = None if options.quiet else CellOutput(cell_publisher(shell), live=watched(shell))
+    output = None if options.quiet else CellOutput(cell_publisher(shell, notebook.cells.displayed), live=watched(shell))
     future, cancel = submit(_drive(session.stream(prepared, cell=cell, execution=execution), output))
     settled: Future[None] = Future()
     future.add_done_callback(lambda _: settled.set_result(None))

@@ -24,7 +24,6 @@ _RUN_PREFIX = re.compile(r"[0-9a-f]{4,8}(\.\d+)?")
 _NOT_YET = frozenset(
     [
         "branch",
-        "diff",
         "doctor",
         "export",
         "find",
@@ -36,7 +35,6 @@ _NOT_YET = frozenset(
         "skills",
         "sweep",
         "verify",
-        "why",
     ]
 )
 
@@ -165,6 +163,9 @@ SUBCOMMANDS = {
     "profile": Subcommand(_profile, values="action profile field=value", accepts=_is_profile),
     "profiles": Subcommand(_profiles),
     "prompt": Subcommand(_prompt, values="profile", accepts=_is_prompt),
+    "diff": Subcommand(
+        _late("experiment_commands", "diff"), values="run run", accepts=_late("experiment_commands", "are_two_runs")
+    ),
     "fix": Subcommand(_late("run_commands", "fix"), values="run", accepts=_about_run_and_more),
     "guide": Subcommand(_late("run_commands", "guide"), accepts=_late("run_commands", "is_guidance")),
     "prune": Subcommand(_late("run_commands", "prune"), accepts=_late("run_commands", "is_prune")),
@@ -176,4 +177,10 @@ SUBCOMMANDS = {
     "session": Subcommand(_late("folder_commands", "session"), accepts=_late("folder_commands", "is_session")),
     "show": Subcommand(_show, 1, "run"),
     "tools": Subcommand(_tools, 1, "profile"),
+    "worldinfo": Subcommand(
+        _late("worldinfo_commands", "worldinfo"), accepts=_late("worldinfo_commands", "is_worldinfo")
+    ),
+    "why": Subcommand(
+        _late("experiment_commands", "why"), values="run", accepts=_late("experiment_commands", "is_run_or_nothing")
+    ),
 }

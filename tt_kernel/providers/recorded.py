@@ -21,7 +21,7 @@ class RecordedProvider:
         mode: `auto`, `live`, `replay` or `off` (DESIGN §7).
         before_live: Called once before the first live request: the run gets its folder and the tape its run.
         clean: Scrubs a reply, so that what is recorded is what the conversation goes on with.
-        explain: The first difference from the nearest recording, for the error of a strict miss.
+        explain: The error of a strict miss, which names the first difference from the nearest recording.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class RecordedProvider:
         mode: RecordMode,
         before_live: Callable[[], None],
         clean: Callable[[ModelReply], ModelReply],
-        explain: Callable[[], str],
+        explain: Callable[[], ReplayMiss],
     ) -> None:
         self.name = name
         self.identity = identity
@@ -66,7 +66,7 @@ class RecordedProvider:
             yield reply
             return
         if self._mode == "replay":
-            raise ReplayMiss(message=self._explain())
+            raise self._explain()
         self._before_live()
         self._inner = self._inner or self._make()
         async for chunk in self._inner.stream(request):

@@ -64,7 +64,9 @@ def initial_history(
     if max_tokens is not None:
         chosen = _newest(chosen, max_tokens, count_tokens)
     return [
-        AssistantMessage(text=m.text, source=SOURCE) if m.role == "assistant" else UserMessage(text=m.text, source=SOURCE)
+        AssistantMessage(text=m.text, source=SOURCE)
+        if m.role == "assistant"
+        else UserMessage(text=m.text, source=SOURCE)
         for m in chosen
     ]
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from pydantic import TypeAdapter
 
 from tt_kernel.domain.calls import StoredFile
-from tt_kernel.domain.canonical import canonical_json, digest
-from tt_kernel.domain.errors import ReplayMiss, StorageFault
+from tt_kernel.domain.canonical import canonical_json
+from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.events import Event
 from tt_kernel.domain.ids import ROOT_INVOCATION, builtin
 from tt_kernel.domain.messages import Message
@@ -24,12 +24,12 @@ from tt_kernel.runtime.invocation import Invocation, Plan
 from tt_kernel.runtime.limits import Meter
 from tt_kernel.runtime.progress import Progress
 from tt_kernel.runtime.projection import RunProjection
-from tt_kernel.runtime.prompt import initial_messages
 from tt_kernel.session.bench import Bench
 from tt_kernel.session.compacting import compactor_of, first_reply
 from tt_kernel.session.keeper import Keeper
 from tt_kernel.session.ledger import Ledger
 from tt_kernel.session.loading import resumed_conversation
+from tt_kernel.session.lookout import first_messages, keep
 from tt_kernel.session.memory import memory_of
 from tt_kernel.session.misses import explain_miss
 from tt_kernel.session.models import live_model
@@ -93,10 +93,7 @@ def _live_provider(shared: Shared, prepared: PreparedRun) -> Provider:
 
 def opening_messages(prepared: PreparedRun) -> list[Message]:
     """The conversation that the first request carries."""
-    if prepared.opening is not None:
-        return list(prepared.opening)
-    request = prepared.request
-    return initial_messages(request.profile, prepared.snapshot, request.prompt, request.attachments, prepared.history)
+    return list(prepared.opening) if prepared.opening is not None else first_messages(prepared)
 
 
 def is_recorded(recordings: Recordings, prepared: PreparedRun) -> bool:
@@ -128,14 +125,13 @@ def _look_ahead(tape: Tape, messages: list[Message], prepared: PreparedRun) -> R
     first = first_reply(tape, prepared, messages)
     if first is None or mode in ("live", "off"):
         if mode == "replay":
-            raise ReplayMiss(message=explain_miss(tape))
+            raise explain_miss(tape)
         return None
     return tape.recorded_run(first)
 
 
 def _ledger(shared: Shared, prepared: PreparedRun, tape: Tape, recorded: RecordedRun | None) -> Ledger:
     scrub = shared.scrubber
-    slot = prepared.slot or 1
     return Ledger(
         agent_folder=shared.folder,
         folder=RunFolder.stage(scrub),
@@ -143,9 +139,8 @@ def _ledger(shared: Shared, prepared: PreparedRun, tape: Tape, recorded: Recorde
         tape=tape,
         request=prepared.request,
         key=prepared.key,
-        slot=slot,
-        # From the run key and the slot: each repeat rolls its own dice.
-        seed=recorded.seed if recorded else int(digest([prepared.key, slot])[:12], 16),
+        slot=prepared.slot or 1,
+        seed=recorded.seed if recorded else prepared.seed,
         started_at=recorded.started_at if recorded else now_iso(),
         notebook=shared.notebook,
     )
@@ -268,6 +263,7 @@ class _Builder:
         dumped = _MESSAGES.dump_python(self.messages, mode="json")
         write_json(layout.input / "messages.json", self.shared.scrubber.json(dumped))
         write_json(layout.input / "snapshot.json", self.prepared.snapshot)
+        keep(self.prepared, layout, self.ledger.started_at)
         for file in self.prepared.request.attachments:
             data = self.prepared.blobs.get(file.sha256) or self.ledger.tape.read_blob(file.sha256)
             if data is None:
@@ -291,6 +287,8 @@ class _Builder:
             interactive=self.shared.interactive,
             accepts_images=self.prepared.facts.accepts_images,
             session=self.prepared.chat is not None,
+            surroundings=self.prepared.surroundings,
+            activation=self.prepared.activation,
         )
         resumption = self.prepared.resumption
         bound = self.shared.toolbox.bind(bench, self.prepared.functions, resumption.read_states if resumption else {})

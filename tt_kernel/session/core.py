@@ -16,6 +16,7 @@ from tt_kernel.runtime.foreground import Foreground
 from tt_kernel.session.beside import Beside
 from tt_kernel.session.chats import Chats
 from tt_kernel.session.loading import load_run
+from tt_kernel.session.lookout import Lookout
 from tt_kernel.session.pictures import Pictures
 from tt_kernel.session.planning import Planner
 from tt_kernel.session.prepared import PreparedRun, Shared
@@ -34,6 +35,7 @@ from tt_kernel.store.runs import RunIndex
 from tt_kernel.store.secrets import Scrubber
 from tt_kernel.store.sessions import SessionShelf
 from tt_kernel.store.workspace import Workspace
+from tt_kernel.store.worldinfo import LoreShelf
 
 
 class Session:
@@ -73,6 +75,7 @@ class Session:
         self.interactive = interactive
         self.persist = PersistShelf(self.folder.persist)
         self.permissions = PermissionShelf(self.folder, user_folder())
+        self.lookout = Lookout(self.folder, LoreShelf(self.folder, user_folder()))
         self._slots = Slots()
         self._circuits = Circuits()
         self._active: list[RunStream] = []
@@ -90,6 +93,7 @@ class Session:
             toolbox=self.toolbox,
             chats=self.chats,
             recordings=self.recordings,
+            lookout=self.lookout,
             load=self.load,
             earlier=self._earlier,
             scrubber=Scrubber.from_environment(also=credentials()),

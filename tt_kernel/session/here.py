@@ -9,15 +9,22 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tt_kernel.domain.errors import TTError
+    from tt_kernel.domain.runs import Run
     from tt_kernel.session.core import Session
+    from tt_kernel.session.prepared import PreparedRun
 
 
 @dataclass
 class Here:
-    """`session` gives the notebook's session; `cell` the cell that runs now and its execution, None where cells have no names."""
+    """`session` gives the notebook's session; `cell` the cell that runs now and its execution, None where cells have no names.
+
+    `witness` is told of every run that ended, or could not begin (then there is no Run), and of what went wrong.
+    """
 
     session: Callable[[], "Session"] | None = None
     cell: Callable[[], tuple[str | None, str | None]] | None = None
+    witness: "Callable[[PreparedRun, Run | None, TTError | None], None] | None" = None
 
 
 @cache

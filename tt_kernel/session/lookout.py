@@ -6,6 +6,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -27,6 +28,8 @@ from tt_kernel.store.atomic import read_json, write_json
 from tt_kernel.store.layout import AgentFolder, RunLayout
 from tt_kernel.store.secrets import Scrubber
 from tt_kernel.store.worldinfo import LoreShelf, load_timed, save_timed
+
+Document = TypeVar("Document", FrozenChat | None, LoreBook)
 
 _BOOKS: TypeAdapter[tuple[LoreBook, ...]] = TypeAdapter(tuple[LoreBook, ...])
 _EVERYTHING = WorldInfoSettings().books
@@ -61,12 +64,23 @@ class Lookout:
         settings = profile.context.world_info
         books = self._books(settings) if _reads_lore(profile, snapshot) else ()
         chat = self.chat() if books or reads_chat(profile, snapshot, continues=continues) else None
-        if chat is not None:
-            chat = FrozenChat.model_validate(scrubber.json(chat.model_dump(mode="json")))
-        return Surroundings(chat, books, settings, scene_of(profile), load_timed(self.folder))
+        return Surroundings(
+            _without_secrets(chat, scrubber),
+            tuple(_without_secrets(book, scrubber) for book in books),
+            settings,
+            scene_of(profile),
+            load_timed(self.folder),
+        )
 
     def _books(self, settings: WorldInfoSettings) -> tuple[LoreBook, ...]:
         return self.lore.books(settings.books, only="notebook" if settings.books == _EVERYTHING else None)
+
+
+def _without_secrets(document: Document, scrubber: Scrubber) -> Document:
+    """What is sent is what is stored. Nearly always the same object."""
+    if document is None or not scrubber.suspects(document.model_dump_json()):
+        return document
+    return type(document).model_validate(scrubber.json(document.model_dump(mode="json")))
 
 
 def reads_chat(profile: Profile, snapshot: Snapshot, *, continues: bool) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tt_kernel.domain.canonical import JsonObject
+from tt_kernel.domain.errors import ReplayMiss
 from tt_kernel.session.contrasts import Contrast, Side, contrasts, distance
 from tt_kernel.store.recordings import Chain
 from tt_kernel.store.tape import Position, Tape
@@ -32,9 +33,12 @@ class Miss:
         return f"{self.head} {first}"
 
 
-def explain_miss(tape: Tape) -> str:
-    """One or two sentences for a person: which request has no recording, and what differs first."""
-    return miss_of(tape).sentence
+def explain_miss(tape: Tape) -> ReplayMiss:
+    """The error for a person: which request has no recording, and what differs first. Its kind is that of the difference,
+    `nothing` where there is nothing to compare with.
+    """
+    miss = miss_of(tape)
+    return ReplayMiss(message=miss.sentence, kind=miss.contrasts[0].kind if miss.contrasts else "nothing")
 
 
 def miss_of(tape: Tape) -> Miss:

@@ -18,10 +18,12 @@ from tt_kernel.domain.specs import Snapshot
 from tt_kernel.providers.names import ModelFacts, credentials, describe_model
 from tt_kernel.runtime.guidance import wrapped
 from tt_kernel.runtime.prompt import initial_messages
+from tt_kernel.runtime.surroundings import Surroundings
 from tt_kernel.session.assembly import is_recorded
 from tt_kernel.session.attachments import attach
 from tt_kernel.session.chats import Chats, ChatTurn
 from tt_kernel.session.loading import resumed_conversation
+from tt_kernel.session.lookout import Lookout, kept, reads_chat
 from tt_kernel.session.models import Target, first_prompt, startable, target_of
 from tt_kernel.session.prepared import PreparedRun, Revision
 from tt_kernel.session.resume import resumption_of, stored_snapshot
@@ -58,6 +60,7 @@ class Planner:
     toolbox: Toolbox
     chats: Chats
     recordings: Recordings
+    lookout: Lookout
     load: Callable[[str], Run]
     earlier: Callable[[str | Run | None], Run | None]
     scrubber: Scrubber
@@ -118,10 +121,12 @@ class Planner:
             extra_tools=record.extra_tools,
             continue_from=record.continue_from,
             persist_base=record.persist_base,
+            chat_digest=record.chat_digest,
             mode="replay",
         )
-        prepared = self._prepared(request, {}, earlier.messages if earlier else (), functions)
-        return replace(prepared, slot=record.slot)
+        around = kept(self.folder.run(record.id), record)
+        prepared = self._prepared(request, {}, earlier.messages if earlier else (), functions, around=around)
+        return replace(prepared, slot=record.slot, key=record.key)
 
     def prepare_resume(
         self, run_id: str, guidance: str | None = None, *, functions: Sequence[Callable[..., object]] = ()
@@ -144,6 +149,7 @@ class Planner:
             attachments=record.attachments,
             extra_tools=record.extra_tools,
             continue_from=record.continue_from,
+            chat_digest=record.chat_digest,
             mode="off" if record.mode == "off" else "live",
         )
         conversation = resumed_conversation(layout, resumption.events, guidance)
@@ -159,6 +165,7 @@ class Planner:
             opening=tuple(conversation.messages),
             persist_base=record.persist_base,
             resumption=resumption,
+            surroundings=kept(layout, record),
         )
 
     def prepare_fix(
@@ -181,10 +188,13 @@ class Planner:
             extra_tools=record.extra_tools,
             revises=record.id,
             persist_base=earlier.persist_state or record.persist_base,
+            chat_digest=record.chat_digest,
             mode=self._mode(mode),
         )
         guidance = UserMessage(text=wrapped(asked.prompt), source="guidance")
-        prepared = self._prepared(asked, {}, earlier.messages, functions, snapshot=stored_snapshot(layout))
+        prepared = self._prepared(
+            asked, {}, earlier.messages, functions, snapshot=stored_snapshot(layout), around=kept(layout, record)
+        )
         return replace(
             prepared,
             opening=(*earlier.messages, guidance),
@@ -267,7 +277,9 @@ class Planner:
         functions: Sequence[Callable[..., object]],
         *,
         snapshot: Snapshot | None = None,
+        around: Surroundings | None = None,
     ) -> PreparedRun:
+        """`snapshot` and `around`: those of the run that is made again or revised; its id stands for them in the key."""
         facts = self._facts(request, first_prompt(request.prompt, history))
         own = self.toolbox.functions(functions)
         extra = (*request.extra_tools, *self.toolbox.ids_of(functions))
@@ -278,9 +290,14 @@ class Planner:
             accepts_images=facts.accepts_images,
             context="session" if request.session else "cell",
         )
+        seen: dict[str, Json] = {}
+        if around is None and request.session is None:
+            around, seen = self._surroundings(request, snapshot, continues=bool(history))
+            request = request.model_copy(update={"chat_digest": around.chat.digest if around.chat else None})
         key = digest(
             {
-                "profile": request.profile.model_dump(mode="json"),
+                # How lorebooks are scanned counts where there are some; it is a part of what is seen.
+                "profile": request.profile.model_dump(mode="json", exclude={"context": {"world_info"}}),
                 "model": request.model,
                 "prompt": request.prompt,
                 "attachments": [file.sha256 for file in request.attachments],
@@ -289,6 +306,7 @@ class Planner:
                 "memory": self.persist.content_digest(request.persist_base),
                 "revises": request.revises,
                 "session": request.session,
+                **seen,
             }
         )
         return PreparedRun(
@@ -300,9 +318,22 @@ class Planner:
             history=tuple(history),
             facts=facts,
             persist_base=request.persist_base,
+            surroundings=around or Surroundings(),
         )
 
+    def _surroundings(
+        self, request: RunRequest, snapshot: Snapshot, *, continues: bool
+    ) -> tuple[Surroundings, dict[str, Json]]:
+        """What the run finds around it, and what of it belongs to the run key: nothing, if it looks at nothing."""
+        around = self.lookout.look(request.profile, snapshot, self.scrubber, continues=continues)
+        if around.chat is None and not around.books:
+            return around, {}
+        reads = reads_chat(request.profile, snapshot, continues=continues)
+        return around, {"surroundings": around.key(request.prompt, reads_chat=reads)}
+
     def _facts(self, request: RunRequest, prompt: str) -> ModelFacts:
+        if request.connection is not None:  # a run that goes on, or is revised, brings its own
+            self.scrubber = Scrubber.from_environment(also=credentials(request.connection))
         return describe_model(request.model, base_dir=self.base_dir, prompt=prompt, connection=request.connection)
 
     def _target(self, profile: Profile, model: str | None) -> Target:
@@ -321,7 +352,7 @@ class Planner:
         return next((connection for connection in used if connection.name == name), None)
 
     def _mode(self, mode: RecordMode | None) -> RecordMode:
-        chosen = mode or os.environ.get("TT_RECORD") or "auto"
+        chosen = os.environ.get("TT_RECORD_ALWAYS") or mode or os.environ.get("TT_RECORD") or "auto"
         if chosen not in MODES:
             raise UsageProblem(message=f"TT_RECORD is {chosen!r}; it must be one of {', '.join(MODES)}.")
         return chosen

@@ -2,18 +2,22 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from tt_kernel.domain.canonical import Json
+from tt_kernel.domain.canonical import Json, digest
 from tt_kernel.domain.events import Event
 from tt_kernel.domain.ids import Digest
 from tt_kernel.domain.messages import Message
 from tt_kernel.domain.ports import Approver
 from tt_kernel.domain.runs import RunRecord, RunRequest
 from tt_kernel.domain.specs import Snapshot
+from tt_kernel.domain.worldinfo import Activation
 from tt_kernel.providers.circuits import Circuits
 from tt_kernel.providers.names import ModelFacts
+from tt_kernel.runtime.surroundings import Surroundings
 from tt_kernel.session.chats import Chats, ChatTurn
 from tt_kernel.session.toolbox import Toolbox
 from tt_kernel.store.connections import ConnectionShelf
@@ -22,6 +26,7 @@ from tt_kernel.store.permissions import PermissionShelf
 from tt_kernel.store.persist import PersistShelf
 from tt_kernel.store.recordings import Recordings
 from tt_kernel.store.secrets import Scrubber
+from tt_kernel.toolkit.clockwork import Clockwork
 from tt_kernel.tools.functions import FunctionTool
 
 
@@ -75,7 +80,7 @@ class PreparedRun:
     """A run that is fully decided and not yet started.
 
     `slot` is None until the stream is opened. `opening` replaces the assembled initial messages. `persist_base` is the memory
-    that the run begins with.
+    that the run begins with. `surroundings` are the chat and the lorebooks, frozen.
     """
 
     request: RunRequest
@@ -91,6 +96,20 @@ class PreparedRun:
     resumption: Resumption | None = None
     revision: Revision | None = None
     chat: ChatTurn | None = None
+    surroundings: Surroundings = Surroundings()
+
+    @cached_property
+    def activation(self) -> Activation | None:
+        """The active world info; its dice are the run's. None where no books are scanned."""
+        chance = Clockwork(
+            datetime.fromtimestamp(0, UTC), self.seed
+        ).random  # of a clockwork, only its dice are used here
+        return self.surroundings.activation(self.request.prompt, chance)
+
+    @property
+    def seed(self) -> int:
+        """From the run key and the slot: each repeat rolls its own dice."""
+        return int(digest([self.key, self.slot or 1])[:12], 16)
 
     @property
     def files_root(self) -> str:

@@ -6,7 +6,7 @@ from contextlib import ExitStack, aclosing
 from typing import Literal
 
 from tt_kernel.domain.canonical import digest
-from tt_kernel.domain.errors import ContractBroken, UsageProblem
+from tt_kernel.domain.errors import ContractBroken, TTError, UsageProblem
 from tt_kernel.domain.events import (
     ContextAssembled,
     Event,
@@ -22,7 +22,9 @@ from tt_kernel.domain.runs import Run, RunProblem, RunStatus
 from tt_kernel.domain.views import RunView, ViewMeta
 from tt_kernel.session.assembly import Assembly, assemble
 from tt_kernel.session.chat_turns import compacted, keep_turn
+from tt_kernel.session.here import here
 from tt_kernel.session.loading import image_paths, workspace_files
+from tt_kernel.session.lookout import keep_timed
 from tt_kernel.session.memory import publish_memory
 from tt_kernel.session.prepared import PreparedRun, Shared
 from tt_kernel.store.journal import now_iso
@@ -93,8 +95,12 @@ class RunStream:
             if self._prepared.chat is not None and self._prepared.chat.replays is None:
                 stack.enter_context(self._shared.chats.shelf.active(self._prepared.chat.record.name))
                 self._prepared = await compacted(self._shared, self._prepared)
-            async for event in self._events():
-                yield event
+            try:
+                async for event in self._events():
+                    yield event
+            except TTError as problem:
+                self._testify(None, problem)
+                raise
 
     async def _events(self) -> AsyncIterator[Event]:
         assembly = self._assembly = assemble(self._shared, self._prepared)
@@ -120,6 +126,7 @@ class RunStream:
             if self._prepared.chat is not None:
                 keep_turn(self._shared, self._prepared, self._run, self._state)
             self._remember(self._run)
+            self._testify(self._run, assembly.invocation.problem)
             yield ended
         finally:
             self._forget(self)
@@ -127,6 +134,11 @@ class RunStream:
                 await assembly.processes.stop_started()
             await assembly.invocation.provider.aclose()
             self._close(assembly)
+
+    def _testify(self, run: Run | None, problem: TTError | None) -> None:
+        witness = here().witness
+        if witness is not None:
+            witness(self._prepared, run, problem)
 
     def guide(self, text: str) -> None:
         """Say something to the running agent; it reads it before its next turn.
@@ -186,6 +198,7 @@ class RunStream:
             if change is not None:
                 events.append(assembly.ledger.write(change))
                 self._state = change.state
+        keep_timed(self._shared.folder, self._prepared)
         events += assembly.keeper.take("end", "exited")
         return events
 

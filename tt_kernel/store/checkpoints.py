@@ -1,6 +1,6 @@
 """What project files were before a run changed them: spec liveagent §5.10. `rewind.py` puts it back.
 
-A run's `checkpoints/` holds:
+A run's `checkpoints/project/` holds:
 - `index.jsonl`: a line before each change (what was there, what will be there), and a line when a change did not happen;
 - `blobs/<sha256>`: contents of files; `folders/<number>`: deleted folders as they were, moved there, not copied;
 - `.gitignore`: nothing of it is meant for a repository, since project files may hold secrets.
@@ -26,6 +26,8 @@ from tt_kernel.domain.ids import CallId
 from tt_kernel.store.atomic import append_line, create_bytes, decoded, storage_fault
 from tt_kernel.store.workspace import Place, entry_kind
 
+SUBFOLDER = "project"
+"""Of a run's `checkpoints/`, which holds those of its workspace too."""
 MAX_FILE_BYTES = 32 * 1024 * 1024
 MAX_TOTAL_BYTES = 512 * 1024 * 1024
 """Of one run."""
@@ -91,7 +93,7 @@ class Checkpoints:
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
-        self._folder = folder
+        self._folder: Callable[[], Path] = lambda: folder() / SUBFOLDER
         self._lock = threading.Lock()
         self._count = 0
         self._bytes = 0
@@ -236,10 +238,13 @@ class Kept:
 def read_changes(folder: Path) -> list[Change]:
     """The changes that happened, in order; a last line that was cut off does not count.
 
+    Args:
+        folder: The run's `checkpoints/`.
+
     Raises:
         StorageFault: The index cannot be read.
     """
-    path = folder / "index.jsonl"
+    path = folder / SUBFOLDER / "index.jsonl"
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -14,7 +14,7 @@ from typing import Literal
 from tt_kernel.domain.canonical import digest_bytes
 from tt_kernel.domain.errors import StorageFault, ToolError, UserError
 from tt_kernel.store.atomic import write_bytes
-from tt_kernel.store.checkpoints import ABSENT, Change, Condition, move_folder, read_changes
+from tt_kernel.store.checkpoints import ABSENT, SUBFOLDER, Change, Condition, move_folder, read_changes
 from tt_kernel.store.workspace import Place, Root, Workspace, entry_kind
 
 Action = Literal["undo", "done", "conflict", "lost"]
@@ -58,7 +58,7 @@ def plan(folder: Path, workspace: Workspace) -> list[Step]:
     Raises:
         StorageFault: The checkpoints cannot be read.
     """
-    world = _World(folder, workspace)
+    world = _World(folder / SUBFOLDER, workspace)
     return [_step(world, change) for change in reversed(read_changes(folder))]
 
 
@@ -85,7 +85,7 @@ def rewind(folder: Path, workspace: Workspace, *, on_conflict: OnConflict = "ref
         if step.action == "done":
             unchanged.append(step.change.shown)
         elif step.action == "undo" or overwrite:
-            problem = _carry_out(folder, workspace, step, overwrite=overwrite)
+            problem = _carry_out(folder / SUBFOLDER, workspace, step, overwrite=overwrite)
             if problem is None:
                 restored.append(step.change.shown)
             else:

@@ -44,7 +44,8 @@ class Replayed:
             if self.mode == "replay":
                 raise ReplayMiss(
                     message=f"No recording for {call.name} (turn {call.turn}, call {call.index + 1}): "
-                    "the tool or its arguments changed since the run was recorded."
+                    "the tool or its arguments changed since the run was recorded.",
+                    kind="call",
                 )
             self.before_live()
             result = await inner(call)
@@ -63,7 +64,8 @@ class Replayed:
             return result
         if self.mode == "replay":
             raise ReplayMiss(
-                message=f"The result of {call.name} (turn {call.turn}, call {call.index + 1}) differs {difference}"
+                message=f"The result of {call.name} (turn {call.turn}, call {call.index + 1}) differs {difference}",
+                kind="drift",
             )
         self.drifted(call, difference)
         return recorded.model_copy(update={"effects": result.effects})

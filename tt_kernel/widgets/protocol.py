@@ -15,7 +15,7 @@ from tt_kernel.domain.views import MAX_VIEW_BYTES, RUN_MIME, CallView, ImageView
 
 VIEWS: tuple[type[BaseModel], ...] = (ImageView, CallView, TextView, RunView, ViewMeta)
 
-SILENT = frozenset({"version", "id", "toolId", "turn", "hiddenCalls"})
+SILENT = frozenset({"version", "id", "toolId", "turn", "hiddenCalls", "persistState"})
 """Fields that the picture does not show: they are for programs, or what they say is seen otherwise (a gap between indices)."""
 
 

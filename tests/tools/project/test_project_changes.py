@@ -53,7 +53,7 @@ async def test_52_a_change_that_changes_nothing_is_told(bench):
     assert "was not changed" in result.content
     assert result.structured["changed"] is False
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-    assert not (bench.checkpoints / "index.jsonl").exists()
+    assert not (bench.checkpoints / "project/index.jsonl").exists()
 
 
 async def test_updating_tells_what_changed_and_that_it_was_read_by_itself(bench):
@@ -335,7 +335,7 @@ async def test_large_edits_keep_the_rules(bench, small_limit):
     assert "exactly the same" in await bench.error(
         "Edit", "project.edit_no_match", path="a.txt", old_string="line 4\nline 5", new_string="x"
     )
-    changes = (bench.checkpoints / "index.jsonl").read_text().count('"type":"change"')
+    changes = (bench.checkpoints / "project/index.jsonl").read_text().count('"type":"change"')
     assert changes == 3
 
 

@@ -1,0 +1,77 @@
+"""`%agent diff why …` in a real shell."""
+
+import io
+import textwrap
+from contextlib import redirect_stdout
+
+import pytest
+
+from tt_kernel.domain.errors import NotFound, UsageProblem
+
+SCRIPT = """
+script: 1
+conversations:
+  - when: roll
+    turns:
+      - call: dice_roll
+        with: {formula: 1d6}
+      - say: Rolled once.
+  - turns:
+      - say: Echo.
+"""
+
+
+@pytest.fixture
+def cells(shell, tmp_path, monkeypatch):
+    (tmp_path / "script.yaml").write_text(textwrap.dedent(SCRIPT))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TT_MODEL", "scripted:script.yaml")
+    monkeypatch.setenv("TT_NOTEBOOK", str(tmp_path / "nb.ipynb"))
+
+    def run(cell):
+        out = io.StringIO()
+        with redirect_stdout(out):
+            result = shell.run_cell(cell, store_history=True)
+        return result, out.getvalue()
+
+    run.shell, run.folder = shell, tmp_path
+    return run
+
+
+def failed(result, kind):
+    error = result.error_in_exec or result.error_before_exec
+    assert isinstance(error, kind), error
+    return str(error)
+
+
+def test_diff_of_variables_ids_and_last(cells):
+    cells("%%agent -o a\nhello")
+    cells("%%agent -o b -t dice.roll\nplease roll")
+    ns = cells.shell.user_ns
+    by_name, out = cells("%agent diff a b")
+    by_id, _ = cells(f"%agent diff {ns['a'].id} {ns['b'].id}")
+    with_last, _ = cells("%agent diff a")
+    assert repr(by_name.result) == repr(by_id.result) == repr(with_last.result)
+    assert "dice_roll" in out
+    assert [call.state for call in by_name.result.calls] == ["added"]
+
+
+def test_diff_names_what_is_no_run(cells):
+    cells("number = 3")
+    assert "number is a int, not a Run" in failed(cells("%agent diff number last")[0], UsageProblem)
+    failed(cells("%agent diff 0123 4567")[0], NotFound)
+
+
+def test_a_sentence_that_begins_with_diff_is_a_prompt(cells):
+    _, out = cells("%agent diff the two files in this folder please")
+    assert "Echo." in out
+    _, out = cells("%agent why is the sky blue")
+    assert "Echo." in out
+
+
+def test_why_of_the_last_run(cells):
+    cells("%%agent\nhello")
+    cells("%%agent\nhello there")
+    result, out = cells("%agent why")
+    assert [c.kind for c in result.result.why.contrasts] == ["prompt"]
+    assert "hello{+ +}{+there+}" in out or "hello{+ there+}" in out

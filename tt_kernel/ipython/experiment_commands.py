@@ -1,0 +1,60 @@
+"""`%agent diff why`: two runs held against each other, and a run against what was recorded before it."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tt_kernel.domain.errors import UsageProblem
+from tt_kernel.ipython.notebook import Notebook
+
+if TYPE_CHECKING:
+    from tt_kernel.domain.runs import Run
+    from tt_kernel.experiments.diff import RunDiff
+    from tt_kernel.experiments.why_page import WhyPage
+
+MOST_RUNS = 2
+_RUN = re.compile(r"last|[0-9a-f]{1,8}(\.\d+)?")
+
+
+def are_two_runs(words: Sequence[str]) -> bool:
+    """Ids of runs, or variables: a word that can be neither begins a prompt."""
+    return len(words) <= MOST_RUNS and all(_RUN.fullmatch(word) or word.isidentifier() for word in words)
+
+
+def is_run_or_nothing(words: Sequence[str]) -> bool:
+    return len(words) <= 1 and all(_RUN.fullmatch(word) for word in words)
+
+
+def diff(notebook: Notebook, words: Sequence[str]) -> "RunDiff":
+    """`%agent diff A [B]`: runs by id, by the variables that hold them, or `last`, which B is if it is left out."""
+    from tt_kernel.experiments.diff import diff as compare  # noqa: PLC0415  draws; not before it is asked for
+
+    if not words:
+        raise UsageProblem(message="Compare which runs? %agent diff A B, or %agent diff A for A and the last one.")
+    one, other = [*words, "last"][:2]
+    return compare(run_of(notebook, one), run_of(notebook, other))
+
+
+def why(notebook: Notebook, words: Sequence[str]) -> "WhyPage":
+    """`%agent why [RUN]`: why it was not replayed; the newest run if none is named."""
+    from tt_kernel.experiments.why import why as explain  # noqa: PLC0415
+    from tt_kernel.experiments.why_page import WhyPage  # noqa: PLC0415
+
+    run_id = words[0] if words and words[0] != "last" else notebook.session.load("last").id
+    return WhyPage(explain(notebook.session, run_id))
+
+
+def run_of(notebook: Notebook, word: str) -> "Run":
+    """A run by its id or the variable that holds it.
+
+    Raises:
+        UsageProblem: A variable that holds something else.
+        NotFound: No such run.
+    """
+    value = notebook.shell.user_ns.get(word)
+    if hasattr(value, "tool_calls") and hasattr(value, "view"):
+        run: Run = value
+        return run
+    if value is None or _RUN.fullmatch(word):
+        return notebook.session.load(word)
+    raise UsageProblem(message=f"{word} is a {type(value).__name__}, not a Run. Name a run by its id: %agent runs")
