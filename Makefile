@@ -94,6 +94,6 @@ bench: venv ## measure: import times, cost per call, replay, shell
 	@for bench in tests/bench/bench_*.py; do echo "== $$bench"; $(BIN)/python "$$bench"; done
 
 clean: ## remove .venv, build products and caches
-	rm -rf labextension/node_modules labextension/lib tt_kernel/labextension
+	rm -rf labextension/node_modules labextension/build
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,22 +13,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-OUT = HERE.parent / "tt_kernel" / "labextension"
+OUT = HERE / "build" / "lab"
 RENDERER = HERE.parent / "tt_kernel" / "widgets" / "static"
 SOURCES = ("src", "style", "schema", "package.json", "package-lock.json", "tsconfig.json", "rspack.config.js")
 
 
 def build(target_name: str = "", version: str = "", **_: object) -> None:
-    """Bring tt_kernel/labextension up to date; does nothing when it is (also in a wheel made from an sdist)."""
+    """Bring labextension/build/lab up to date; does nothing when it is (also in a wheel made from an sdist)."""
     del target_name, version
     if is_fresh():
         return
     reason = obstacle()
     if reason:
         warnings.warn(f"{reason}: tt_kernel is installed without its JupyterLab extension", stacklevel=1)
-        OUT.mkdir(
-            exist_ok=True
-        )  # what a wheel is told to carry must exist; JupyterLab ignores a folder without package.json
+        # What a wheel is told to carry must exist; JupyterLab ignores a folder without package.json.
+        OUT.mkdir(parents=True, exist_ok=True)
         return
     npm = shutil.which("npm") or "npm"
     lock = HERE / "package-lock.json"

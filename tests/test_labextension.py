@@ -75,12 +75,12 @@ def test_without_node_the_build_warns_and_goes_on(tmp_path, monkeypatch):
 def test_jupyter_finds_the_extension():
     import tt_kernel
 
-    assert tt_kernel._jupyter_labextension_paths() == [{"src": "labextension", "dest": "tt-kernel"}]
+    assert tt_kernel._jupyter_labextension_paths() == [{"src": "../labextension/build/lab", "dest": "tt-kernel"}]
 
 
 def _built(folder):
     """Build a copy of the sources; file names and digests."""
-    ignored = shutil.ignore_patterns("node_modules", "lib", "test", "__pycache__")
+    ignored = shutil.ignore_patterns("node_modules", "build", "test", "__pycache__")
     shutil.copytree(FRONT_END, folder / "labextension", ignore=ignored)
     shutil.copytree(hatch_build.RENDERER, folder / "tt_kernel" / "widgets" / "static")
     # Hard links where they can be made: thirty thousand files.
@@ -90,7 +90,7 @@ def _built(folder):
     command = [sys.executable, str(folder / "labextension" / "hatch_build.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=140, env={**os.environ, "CI": "1"})
     assert done.returncode == 0, done.stdout + done.stderr
-    out = folder / "tt_kernel" / "labextension"
+    out = folder / "labextension" / "build" / "lab"
     files = sorted(path for path in out.rglob("*") if path.is_file())
     assert files
     return {str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

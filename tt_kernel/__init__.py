@@ -70,7 +70,7 @@ def __dir__() -> list[str]:
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:
     """Where the built front end is, for `jupyter labextension develop`."""
-    return [{"src": "labextension", "dest": "tt-kernel"}]
+    return [{"src": "../labextension/build/lab", "dest": "tt-kernel"}]
 
 
 def load_ipython_extension(ipython: Any) -> None:

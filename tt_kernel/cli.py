@@ -21,6 +21,7 @@ from tt_kernel.domain.events import (
     RunEnded,
 )
 from tt_kernel.domain.runs import RecordMode, RunRecord
+from tt_kernel.experiments.command_line import add_commands
 
 if TYPE_CHECKING:
     from tt_kernel.experiments.execute import Execution, Progress
@@ -72,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_notebook_commands(commands)
     _add_run_commands(commands)
     _add_machine_commands(commands)
+    add_commands(commands, say)
     return parser
 
 

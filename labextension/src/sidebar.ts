@@ -9,7 +9,7 @@ export const runsIcon = new LabIcon({
   name: 'tt-kernel:runs',
   svgstr:
     '<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 16 16"><path class="jp-icon3" fill="#616161" ' +
-    'd="M2 3h2v2H2zm4 0h8v2H6zM2 7h2v2H2zm4 0h8v2H6zm-4 4h2v2H2zm4 0h8v2H6z"/></svg>'
+    'd="M7.3 1.5h1.4v2H13v9H3v-9h4.3zM4.5 5v6h7V5zm1.2 1.6h1.6v1.9H5.7zm3 0h1.6v1.9H8.7zM5 13.5h6V15H5z"/></svg>'
 });
 
 const REFRESH_MS = 250;
@@ -82,15 +82,13 @@ export class RunsPanel extends Widget {
     const jump = document.createElement('button');
     jump.className = 'tt-runs-jump';
     jump.title = clean(run.prompt);
-    const facts = [status, counted(run.view.callCount, 'call'), run.view.profile, run.view.model].map(clean);
+    const replayed = run.meta.replayed ? 'replayed' : '';
+    const facts = [status, replayed, counted(run.view.callCount, 'call'), run.view.profile, run.view.model].map(clean);
     jump.append(
       text('span', 'tt-runs-mark', MARKS[status] ?? '✗'),
       text('span', 'tt-runs-prompt', clean(run.prompt) || run.view.id),
       text('span', 'tt-runs-facts', facts.filter(Boolean).join(' · '))
     );
-    if (run.meta.replayed) {
-      jump.append(text('span', 'tt-runs-tag', 'replayed'));
-    }
     if (run.isStale) {
       jump.append(text('span', 'tt-runs-tag tt-runs-stale', 'stale'));
     }

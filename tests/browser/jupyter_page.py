@@ -16,7 +16,7 @@ from pathlib import Path
 import nbformat
 
 REPOSITORY = Path(__file__).parent.parent.parent
-EXTENSION = REPOSITORY / "tt_kernel" / "labextension"
+EXTENSION = REPOSITORY / "labextension" / "build" / "lab"
 SCREENSHOTS = REPOSITORY / "build" / "screenshots"
 SECONDS = 90
 """A machine that runs other tests beside this one is slow; nothing here waits that long when it is not."""

@@ -18,6 +18,7 @@ from tt_kernel.domain.errors import NotFound, UsageProblem
 from tt_kernel.domain.events import Event
 from tt_kernel.domain.runs import RecordMode
 from tt_kernel.domain.views import RUN_MIME
+from tt_kernel.experiments.guard import GUARD_VARIABLE, REPORT_VARIABLE
 from tt_kernel.store.journal import read_journal
 from tt_kernel.store.layout import AgentFolder
 
@@ -26,6 +27,9 @@ POLL_SECONDS = 0.2
 
 NOTEBOOK_VARIABLE = "TT_NOTEBOOK"
 MODE_VARIABLE = "TT_RECORD"
+ALWAYS_VARIABLE = "TT_RECORD_ALWAYS"
+"""Stronger than what a cell asks for."""
+GUARDING = "from tt_kernel.experiments.guard import start_from_environment; start_from_environment()"
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class Execution:
         mode: Record mode for all runs; None leaves it to the cells and the environment.
         kernel: Kernel name; None: the notebook's own.
         timeout: Seconds that one cell may take; None: no limit.
+        report: Offline: only what is recorded, whatever the cells ask for; nothing is written outside temporary folders
+            (guard.py). The file that the kernel reports its runs to (witness.py).
     """
 
     notebook: Path
@@ -72,6 +78,7 @@ class Execution:
     mode: RecordMode | None = None
     kernel: str | None = None
     timeout: float | None = None
+    report: Path | None = None
 
     @property
     def destination(self) -> Path:
@@ -82,6 +89,8 @@ class Execution:
         added = {NOTEBOOK_VARIABLE: str(self.notebook.resolve())}
         if self.mode is not None:
             added[MODE_VARIABLE] = self.mode
+        if self.report is not None:
+            added |= {ALWAYS_VARIABLE: "replay", GUARD_VARIABLE: "", REPORT_VARIABLE: str(self.report)}
         return {**os.environ, **added}
 
 
@@ -168,6 +177,7 @@ class _Attempt:
             timeout=self.execution.timeout,
             resources={"metadata": {"path": str(self.execution.notebook.resolve().parent)}},
             record_timing=False,
+            allow_errors=self.execution.report is not None,
             config=Config({"KernelManager": {"transport_encryption": _encryption()}}),
             on_notebook_start=self._started,
             on_cell_execute=self._cell_started,
@@ -177,8 +187,10 @@ class _Attempt:
             client.kernel_name = self.execution.kernel
         return client
 
-    def _started(self, notebook: Any) -> None:  # noqa: ARG002  the hook's name for it
+    async def _started(self, notebook: Any) -> None:  # noqa: ARG002  the hook's name for it
         """Ctrl-C interrupts the cell, as in a notebook, so that a run ends orderly; the second one ends the kernel."""
+        if self.execution.report is not None:
+            await self.client.kc.execute_interactive(GUARDING, silent=True, store_history=False, output_hook=_ignore)
         loop = asyncio.get_running_loop()
         try:
             loop.add_signal_handler(signal.SIGINT, self._interrupt)
@@ -208,6 +220,10 @@ class _Attempt:
     def _report_runs(self) -> None:
         for news in self.journals.news():
             self.report(news)
+
+
+def _ignore(_: object) -> None:
+    """What the kernel says of the guard: if it cannot start, no run will be reported."""
 
 
 def _encryption() -> str:

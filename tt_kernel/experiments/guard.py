@@ -102,7 +102,7 @@ def start_guard(folders: Iterable[str | os.PathLike[str]] = ()) -> Guard:
     Args:
         folders: What may be written to, besides the temporary folder and devices.
     """
-    allowed = [tempfile.gettempdir(), *map(os.fspath, folders), *_caches(), "/dev"]
+    allowed = [tempfile.gettempdir(), *(os.fspath(folder) for folder in folders), *_caches(), "/dev"]
     found = guard()
     found.folders = tuple(os.path.realpath(folder) for folder in allowed)
     sys.dont_write_bytecode = True

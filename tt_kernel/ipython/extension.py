@@ -3,6 +3,7 @@
 Fast and silent: nothing here reaches for a model, a folder or the network; `running.py` is imported by the first run.
 """
 
+import os
 from typing import Any
 
 from tt_kernel.ipython.cell import cell_of
@@ -43,6 +44,10 @@ def install(shell: Any) -> None:
     """Make `%%agent` and `%agent` work in a shell. A second time does nothing."""
     if AgentMagics.__name__ in shell.magics_manager.registry:
         return
+    if "TT_GUARD" in os.environ:
+        from tt_kernel.experiments.guard import start_from_environment  # noqa: PLC0415  kernels of `--tt-replay` only
+
+        start_from_environment()
     magics = AgentMagics(shell)
     magics.notebook.cells.install()
     shell.register_magics(magics)

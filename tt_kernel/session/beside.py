@@ -7,7 +7,7 @@ from tt_kernel.session.bench import Bench
 from tt_kernel.store.checkpoints import Checkpoints
 from tt_kernel.store.layout import AgentFolder, user_folder
 from tt_kernel.store.roots import RootGrants, project_root
-from tt_kernel.store.workspace import Root, Workspace
+from tt_kernel.store.workspace import FileLocks, Root, Workspace
 from tt_kernel.toolkit.tool import Tool
 from tt_kernel.tools.processes import PROCESS_TOOLS, ProcessDesk, ProcessTable, process_tools
 from tt_kernel.tools.project import PROJECT_TOOLS, ProjectDesk, project_tools
@@ -24,6 +24,7 @@ class Beside:
         self._agent_folder = agent_folder
         self._notebook = notebook
         self._table = ProcessTable()
+        self._locks = FileLocks()
 
     def roots(self) -> Sequence[Root]:
         """The notebook's folder, and what is granted now; using an unusable grant tells why."""
@@ -32,7 +33,7 @@ class Beside:
     def project(self, bench: Bench) -> ProjectDesk:
         sealed = (self._agent_folder.root, user_folder(), *([self._notebook] if self._notebook else []))
         return ProjectDesk(
-            workspace=Workspace(self.roots()),
+            workspace=Workspace(self.roots(), self._locks),
             save_file=bench.results.save_file,
             call_name=bench.snapshot.call_name,
             checkpoints=Checkpoints(lambda: bench.folder.layout.checkpoints),

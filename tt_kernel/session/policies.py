@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tt_kernel.domain.calls import StoredFile, ToolCall, ToolResult
+from tt_kernel.domain.canonical import JsonObject
 from tt_kernel.domain.errors import ReplayMiss
 from tt_kernel.domain.events import ApprovalDecided, ApprovalRequested, CallDrifted, Event
 from tt_kernel.domain.ids import builtin
@@ -20,13 +21,13 @@ from tt_kernel.store.secrets import Scrubber
 from tt_kernel.toolkit.approval import approved, in_time, scope_of, scope_text
 from tt_kernel.toolkit.breaker import Breaker
 from tt_kernel.toolkit.long_results import bounded
-from tt_kernel.toolkit.permissions import PermissionEngine, answer_seconds
+from tt_kernel.toolkit.permissions import Decision, PermissionEngine, answer_seconds
 from tt_kernel.toolkit.pipeline import DENIED, Wrapper, dispatching, permitted, stacked, validated
 from tt_kernel.toolkit.planning import Planning
 from tt_kernel.toolkit.replayed import Replayed
 from tt_kernel.toolkit.truncation import complete
 from tt_kernel.tools.processes import PAGED, keeps_output
-from tt_kernel.tools.project import preview
+from tt_kernel.tools.project import ProjectDesk, judged_arguments, preview
 from tt_kernel.tools.shell import ShellDesk
 
 _EXTERNAL = frozenset({"external", "host"})
@@ -51,6 +52,7 @@ class Policies:
     planning: Planning | None = None
 
     def __post_init__(self) -> None:
+        self._project: ProjectDesk
         self._specs = {binding.spec.id: binding.spec for binding in self.snapshot.bindings}
         self.breaker = Breaker(self.spec_of, exempt=lambda call: call.tool_id in _MEANT_TO_BE_REPEATED)
         layers = [self.profile.permissions, *self.documents]
@@ -58,7 +60,7 @@ class Policies:
         self._answer_seconds = answer_seconds(layers)
 
     def caller(self, bound: Bound) -> Caller:
-        tools = bound.tools
+        tools, self._project = bound.tools, bound.project
         return stacked(
             dispatching(tools),
             [
@@ -70,7 +72,7 @@ class Policies:
                 complete,
                 *([self.planning.guard(self.spec_of)] if self.planning else []),
                 validated(tools),
-                permitted(self._engine.decide, self.spec_of),
+                permitted(self._decide, self.spec_of),
                 Replayed(
                     spec_of=self.spec_of,
                     mode=self.mode,
@@ -81,7 +83,7 @@ class Policies:
                 ),
                 approved(
                     self._ask,
-                    self._engine.decide,
+                    self._decide,
                     self.spec_of,
                     window=self._answer_seconds,
                     preview=lambda call: preview(bound.project, call),
@@ -100,6 +102,10 @@ class Policies:
             ],
         )
 
+    def _decide(self, spec: ToolSpec, name: str, arguments: JsonObject) -> Decision:
+        """By the place that a path really means: no spelling and no link goes round a rule."""
+        return self._engine.decide(spec, name, judged_arguments(self._project, spec.id, arguments))
+
     def spec_of(self, call: ToolCall) -> ToolSpec:
         return self._specs[call.tool_id]
 
@@ -114,7 +120,7 @@ class Policies:
         if result is None:
             return None
         if result.error_code == DENIED:
-            now = self._engine.decide(spec, call.name, call.arguments.for_model)
+            now = self._decide(spec, call.name, call.arguments.for_model)
             if now.decision != "deny":
                 return None  # the rules have changed since: what was refused may be done
         for file in (*result.images, *result.files):

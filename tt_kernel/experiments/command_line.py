@@ -1,0 +1,71 @@
+"""The commands of `tt` that are about experiments: their grammar and what they say. `cli.py` adds them to its own."""
+
+import argparse
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+Say = Callable[[str], None]
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001  its only name
+
+EXIT_FAILED = 1
+
+
+def add_commands(commands: Subparsers, say: Say) -> None:
+    """Add the commands.
+
+    Args:
+        commands: Of the parser of `tt`.
+        say: Prints one or more lines.
+    """
+    verify = commands.add_parser("verify", help="execute notebooks offline and compare every run to its record")
+    verify.add_argument("notebooks", type=Path, nargs="+", metavar="NOTEBOOK")
+    verify.add_argument("--kernel", metavar="NAME", help="kernel to use instead of the notebook's own")
+    verify.add_argument("--timeout", type=float, metavar="S", help="seconds that one cell may take (default: no limit)")
+    verify.set_defaults(command=lambda options: _verify(options, say))
+
+    check = commands.add_parser("check", help="list the cells that could not pass nbval, and why")
+    check.add_argument("notebooks", type=Path, nargs="+", metavar="NOTEBOOK")
+    check.set_defaults(command=lambda options: _check(options, say))
+
+    diff = commands.add_parser("diff", help="compare two runs")
+    diff.add_argument("before", metavar="RUN")
+    diff.add_argument("after", metavar="RUN")
+    diff.add_argument("--notebook", type=Path, required=True, help="the notebook of the runs")
+    diff.set_defaults(command=lambda options: _diff(options, say))
+
+
+def _verify(options: argparse.Namespace, say: Say) -> int:
+    from tt_kernel.experiments.verify import verify_notebook  # noqa: PLC0415  heavy
+
+    passed = True
+    for notebook in options.notebooks:
+        verified = asyncio.run(verify_notebook(notebook, kernel=options.kernel, cell_seconds=options.timeout))
+        say("\n".join(verified.lines))
+        passed = passed and verified.passed
+    return 0 if passed else EXIT_FAILED
+
+
+def _check(options: argparse.Namespace, say: Say) -> int:
+    from tt_kernel.experiments.check import check_notebook  # noqa: PLC0415  heavy
+
+    found = [(notebook, finding) for notebook in options.notebooks for finding in check_notebook(notebook)]
+    for notebook, finding in found:
+        say(f"{notebook}: {finding.line}")
+    if not found:
+        say("Nothing stands in the way of nbval.")
+    return EXIT_FAILED if found else 0
+
+
+def _diff(options: argparse.Namespace, say: Say) -> int:
+    from tt_kernel.domain.errors import NotFound  # noqa: PLC0415
+    from tt_kernel.experiments.diff import diff  # noqa: PLC0415  draws
+    from tt_kernel.session.core import Session  # noqa: PLC0415  wires everything
+
+    if not options.notebook.is_file():
+        raise NotFound("notebook.not_found", f"There is no notebook {str(options.notebook)!r}.")
+    session = Session(options.notebook)
+    found = diff(session.load(options.before), session.load(options.after))
+    say(repr(found))
+    return 0 if found.is_same else EXIT_FAILED

@@ -1,0 +1,173 @@
+"""`tt verify`: execute a notebook from its record alone, offline, and hold every run against it (issue 6.2)."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from tt_kernel.domain.errors import NotFound
+from tt_kernel.domain.views import RUN_MIME, RunView
+from tt_kernel.experiments.execute import CellAnswered, CellStarted, Execution, Progress, execute_notebook
+from tt_kernel.experiments.witness import Testimonies, Testimony
+from tt_kernel.session.core import Session
+
+Verdict = Literal["identical", "drift", "missing", "stale", "differs", "failed"]
+"""`identical`: as recorded, to the byte. `drift`: a tool that is executed again gave something else. `missing`: nothing is
+recorded. `stale`: prompt, profile, tool, skill or model changed since. `differs`: the record, or the saved output, says
+something else. `failed`: the run ended with an error that is no replay's."""
+
+_STALE = frozenset({"model", "provider", "setting", "tool", "system", "prompt", "message", "image", "result", "other"})
+
+
+@dataclass(frozen=True)
+class RunVerdict:
+    """One run.
+
+    Attributes:
+        cell: Which code cell, from 1.
+        run: Its id; that of the nearest thing there is where it could not begin: empty.
+        verdict: What came of it.
+        why: Empty where it is identical.
+    """
+
+    cell: int
+    run: str
+    verdict: Verdict
+    why: str = ""
+
+    @property
+    def line(self) -> str:
+        return f"cell {self.cell:<3} {self.run or '-':12} {self.verdict:10} {self.why}".rstrip()
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A notebook. `problems` are those of cells, and of the notebook as a whole."""
+
+    notebook: Path
+    runs: tuple[RunVerdict, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.problems and all(run.verdict == "identical" for run in self.runs)
+
+    @property
+    def lines(self) -> list[str]:
+        """The report, line by line."""
+        good = sum(run.verdict == "identical" for run in self.runs)
+        head = f"{self.notebook}: {'verified' if self.passed else 'not verified'}, {good} of {len(self.runs)} runs identical"
+        return [head, *(f"  {run.line}" for run in self.runs), *(f"  {problem}" for problem in self.problems)]
+
+
+async def verify_notebook(
+    notebook: Path,
+    *,
+    kernel: str | None = None,
+    cell_seconds: float | None = None,
+    report: Callable[[Progress], None] = lambda _: None,
+) -> Verified:
+    """Execute a notebook strictly from its record.
+
+    The network is off, only temporary folders can be written to, and every run is a replay, whatever its cell asks for. The
+    notebook and its folder stay as they are.
+
+    Args:
+        notebook: The .ipynb file.
+        kernel: Kernel name; None: the notebook's own.
+        cell_seconds: Seconds that one cell may take.
+        report: Told of the progress.
+
+    Raises:
+        NotFound: No such notebook or kernel.
+        UsageProblem: The file is no notebook.
+    """
+    with tempfile.TemporaryDirectory(prefix="tt-verify-") as folder:
+        said = Path(folder, "report.jsonl")
+        execution = Execution(notebook, Path(folder, notebook.name), "replay", kernel, cell_seconds, said)
+        watch = _Watch(Session(notebook), Testimonies(said), report)
+        executed = await execute_notebook(execution, watch)
+        fresh, saved = _read(executed.destination), _read(notebook)
+    problems = [executed.problem] if executed.problem else []
+    problems += [*_failed_cells(fresh, {run.cell for run in watch.runs if run.verdict != "identical"})]
+    return Verified(notebook, (*watch.runs, *_other_outputs(saved, fresh, watch.runs)), tuple(problems))
+
+
+@dataclass
+class _Watch:
+    """Reads what the kernel reports after each cell."""
+
+    session: Session
+    testimonies: Testimonies
+    then: Callable[[Progress], None]
+    cell: int = 0
+    runs: list[RunVerdict] = field(default_factory=list)
+
+    def __call__(self, progress: Progress) -> None:
+        if isinstance(progress, CellStarted):
+            self.cell = progress.number
+        elif isinstance(progress, CellAnswered):
+            self.runs += [verdict(self.cell, said, self._recorded(said.id)) for said in self.testimonies.news()]
+        self.then(progress)
+
+    def _recorded(self, run_id: str) -> RunView | None:
+        try:
+            return self.session.load(run_id).view if run_id else None
+        except NotFound:
+            return None  # its folder was pruned; the recordings are what was replayed
+
+
+def verdict(cell: int, said: Testimony, recorded: RunView | None) -> RunVerdict:
+    """What came of one run, by what it is recorded as."""
+    if said.code == "replay.miss":
+        found: Verdict = "drift" if said.kind == "drift" else "stale" if said.kind in _STALE else "missing"
+        return RunVerdict(cell, said.id, found, said.message)
+    if said.status != "completed" and not said.replayed:
+        return RunVerdict(cell, said.id, "failed", said.message or f"It ended as {said.status}.")
+    if recorded is not None and said.view is not None and said.view != recorded:
+        return RunVerdict(cell, said.id, "differs", _difference(recorded, said.view))
+    return RunVerdict(cell, said.id, "identical")
+
+
+def _difference(recorded: RunView, now: RunView) -> str:
+    old, new = recorded.model_dump(mode="json"), now.model_dump(mode="json")
+    name = next(name for name in old if old[name] != new[name])
+    return f"The record's {name} is {_short(old[name])}, the replay's {_short(new[name])}."
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."  # noqa: PLR2004  a line of a report
+
+
+def _failed_cells(fresh: Any, told: set[int]) -> Iterator[str]:
+    """Cells that raised and may not, other than those whose run is reported already."""
+    for number, cell in enumerate(_code(fresh), start=1):
+        errors = [output for output in cell.outputs if output.output_type == "error"]
+        if errors and number not in told and "raises-exception" not in cell.metadata.get("tags", []):
+            yield f"cell {number:<3} {errors[0].ename}: {errors[0].evalue}".rstrip()
+
+
+def _other_outputs(saved: Any, fresh: Any, runs: list[RunVerdict]) -> Iterator[RunVerdict]:
+    """Runs whose saved output is not what the record says: edited by hand, or of another version."""
+    told = {run.cell for run in runs if run.verdict != "identical"}
+    for number, (before, after) in enumerate(zip(_code(saved), _code(fresh), strict=True), start=1):
+        old, new = _views(before), _views(after)
+        if old and old != new and number not in told:
+            run = str(old[0].get("id", ""))
+            yield RunVerdict(number, run, "differs", "The saved output is not that of the record.")
+
+
+def _views(cell: Any) -> list[dict[str, Any]]:
+    return [output.data[RUN_MIME] for output in cell.outputs if RUN_MIME in output.get("data", {})]
+
+
+def _code(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+
+
+def _read(path: Path) -> Any:
+    nbformat: Any = import_module("nbformat")  # slow, and untyped
+    return nbformat.read(path, as_version=4)
