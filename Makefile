@@ -26,7 +26,7 @@ $(BIN)/python:
 .venv/.installed: $(BIN)/python $(PACKAGED)
 	@.ci/venv
 	@echo "Installing tt_kernel with the local model's engine and JupyterLab into .venv"
-	@.ci/pip -e ".[local,lab]"
+	@TT_SKIP_LABEXTENSION=1 .ci/pip -e ".[local,lab]"
 	@touch $@
 
 .venv/.model: .venv/.installed
@@ -35,7 +35,7 @@ $(BIN)/python:
 
 .venv/.developer: .venv/.installed $(PACKAGED)
 	@echo "Installing what the tests need into .venv"
-	@.ci/pip -e ".[dev]"
+	@TT_SKIP_LABEXTENSION=1 .ci/pip -e ".[dev]"
 	@touch $@
 
 venv: .venv/.developer .venv/.model ## create .venv with everything that development needs
@@ -50,7 +50,7 @@ demo: .venv/.installed .venv/.model ## run the first notebook live on the local 
 	@echo "What the agent saw, said and did:  $(DEMO)/00-hello.agent"
 	@echo "Open the notebook in JupyterLab:   make lab"
 
-lab: .venv/.installed .venv/.model ## open JupyterLab on the demonstration (NOTEBOOK=path opens another)
+lab: .venv/.installed .venv/.model labextension ## open JupyterLab on the demonstration (NOTEBOOK=path opens another)
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(NOTEBOOK)
 
 install-kernel: .venv/.installed ## register the kernel "tt-agent" for this user's Jupyter
@@ -58,7 +58,7 @@ install-kernel: .venv/.installed ## register the kernel "tt-agent" for this user
 
 # ---- the front end
 
-labextension: $(BIN)/python ## build the JupyterLab extension from labextension/ (needs node 20.19 or 22.12 and newer)
+labextension: .venv/.installed ## build the JupyterLab extension from labextension/ (needs node 20.19 or 22.12 and newer)
 	@.ci/labextension
 
 protocol: .venv/.installed ## write labextension/src/protocol.ts from domain/views.py

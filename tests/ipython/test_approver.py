@@ -82,6 +82,7 @@ def test_where_nobody_can_answer_it_is_a_denial_that_says_so_at_once(asking):
 def test_no_answer_in_time_is_a_denial_and_the_kernel_is_free(asking):
     asking.run("request = request.model_copy(update={'timeout_seconds': 0.5})")
     cell = asking.send(ASK, interactive=True)
+    asking.client.get_stdin_msg(timeout=20)
     assert asking.reply(cell, timeout=20)["status"] == "ok"
     asking.drain()
     assert asking.value("answer.model_dump(mode='json')") == {

@@ -238,3 +238,32 @@ def test_a_stopped_run_goes_on_with_what_the_summary_left(tmp_path):
     assert (stream.run.status, stream.run.text) == ("completed", "All letters looked up.")
     assert stream.run.messages[: len(stopped.messages)] == stopped.messages
     assert compactions(events) == []
+
+
+def chat(session, prompt):
+    stream = session.stream(
+        session.prepare_chat("tutor", prompt, functions=[lookup], tools=["lookup"], settings=SETTINGS)
+    )
+    return (_collect(session, stream), stream.run)
+
+
+def test_a_turn_of_a_session_leaves_the_history_before_it_alone(tmp_path):
+    """The session keeps the turn as the model goes on with it; its own compaction is another matter (spec tauritavern §10.7)."""
+    script = SCRIPT.replace(
+        "    turns:\n      - {call: lookup, with: {key: a}",
+        "    turns:\n      - say: Yes?\n      - {call: lookup, with: {key: a}",
+    )
+    session = make_session(tmp_path, script)
+    chat(session, "good day, go slow")
+    events, run = chat(session, "now")
+    (made,) = compactions(events)
+    assert run.text == "All letters looked up."
+    assert [m.text for m in run.messages[1:4]] == ["good day, go slow", "Yes?", "now"]
+    assert made.start == 4
+    (_, turn) = session.chats.shelf.entries("tutor")
+    assert list(turn.messages) == run.messages[4:]
+    assert turn.messages[0].source == "compaction"
+    fresh = make_session(tmp_path)
+    again = [chat(fresh, prompt)[1] for prompt in ("good day, go slow", "now")]
+    assert [r.replayed for r in again] == [True, True]
+    assert again[1].view == run.view

@@ -1,6 +1,5 @@
 """`check`: the cells of a notebook that could not pass nbval, and why, from the saved file and the records alone."""
 
-import ast
 import os
 import re
 from collections.abc import Iterator
@@ -28,7 +27,6 @@ _VOLATILE = {
     r"\d(?:it/s|s/it)\]": "a progress bar",
     r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d": "a time",
 }
-_UNSEEDED = frozenset({"random", "secrets", "uuid", "time", "datetime", "urandom"})
 _SKIP = ("NBVAL_SKIP", "NBVAL_IGNORE_OUTPUT")
 _AGENT = re.compile(r"\s*%%agent\b(?P<line>[^\n]*)")
 
@@ -81,7 +79,6 @@ class _Checker:
         yield from self._agent(number, cell, runs)
         for run in runs:
             yield from self._run(number, run)
-        yield from _unseeded(number, cell.source)
         if not any(word in cell.source for word in _SKIP):
             for output in cell.outputs:
                 yield from _output(number, cell, output)
@@ -116,38 +113,6 @@ class _Checker:
                     "unseeded tool",
                     f"{event.tool_id} gave something else when it was replayed: {event.difference}",
                 )
-
-
-def _unseeded(number: int, source: str) -> Iterator[Finding]:
-    """Functions that are executed again on replay, and use chance or the clock."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return  # a magic
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
-            map(_is_executed_again, node.decorator_list)
-        ):
-            used = sorted(_names(node) & _UNSEEDED)
-            if used:
-                yield Finding(
-                    number,
-                    "unseeded tool",
-                    f"{node.name} is executed again on replay, and uses {', '.join(used)}. Leave out effect=, so that its "
-                    "results are recorded, or take time and chance from the ToolContext.",
-                )
-
-
-def _is_executed_again(decorator: ast.expr) -> bool:
-    if not isinstance(decorator, ast.Call):
-        return False
-    effects = [k.value.value for k in decorator.keywords if k.arg == "effect" and isinstance(k.value, ast.Constant)]
-    return bool(effects) and effects[0] in ("none", "workspace")
-
-
-def _names(node: ast.AST) -> set[str]:
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
 
 
 def _output(number: int, cell: Any, output: Any) -> Iterator[Finding]:

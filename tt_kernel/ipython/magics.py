@@ -86,8 +86,10 @@ class AgentMagics(Magics):
         await self._finish_async(start(self.notebook, options, prompt))
 
     def _begun(self, pending: Any) -> "Started":
-        from tt_kernel.ipython.running import begin  # noqa: PLC0415
+        from tt_kernel.ipython.running import begin, show_again  # noqa: PLC0415
 
+        if pending.ended is not None:
+            return show_again(self.notebook, pending.ended)
         return begin(self.notebook, Options(), pending.prepared)
 
     def _finish(self, started: "Started") -> object:

@@ -10,7 +10,7 @@ from tt_kernel.ipython.listing import Lines, Listing
 from tt_kernel.ipython.notebook import Notebook
 
 if TYPE_CHECKING:
-    from tt_kernel.domain.runs import RunRecord
+    from tt_kernel.domain.runs import Run, RunRecord
     from tt_kernel.session.prepared import PreparedRun
     from tt_kernel.store.retention import Step
     from tt_kernel.store.rewind import OnConflict
@@ -21,9 +21,10 @@ FILTERS = ("--status", "--profile", "--model", "--session")
 
 @dataclass(frozen=True)
 class Pending:
-    """A run that a command decided; the magic starts it and shows it like any other."""
+    """A run that a command decided; the magic starts it and shows it like any other. `ended`: it has been run before."""
 
-    prepared: "PreparedRun"
+    prepared: "PreparedRun | None" = None
+    ended: "Run | None" = None
 
 
 def names_run(words: Sequence[str], *, more: bool = False) -> bool:
@@ -31,12 +32,12 @@ def names_run(words: Sequence[str], *, more: bool = False) -> bool:
     return bool(words) and _RUN.fullmatch(words[0]) is not None and (not more or len(words) > 1)
 
 
-def resume(notebook: Notebook, words: Sequence[str]) -> "Pending | object":
+def resume(notebook: Notebook, words: Sequence[str]) -> Pending:
     """Go on with a stopped run. One that was resumed to its end before is only shown again."""
     session = notebook.session
     record = _record(notebook, words[0])
     if record.status == "completed" and _was_resumed(notebook, record.id):
-        return session.load(record.id)
+        return Pending(ended=session.load_stored(record.id))
     return Pending(session.prepare_resume(record.id, " ".join(words[1:]) or None))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tt_kernel.domain.errors import ReplayMiss, RunFailed, TTError, UsageProblem
 from tt_kernel.domain.runs import Run
+from tt_kernel.domain.views import ViewMeta
 from tt_kernel.ipython.arguments import Options
 from tt_kernel.ipython.cell import cell_of
 from tt_kernel.ipython.display import CellOutput, cell_publisher, watched
@@ -59,6 +60,18 @@ def begin(notebook: Notebook, options: Options, prepared: PreparedRun) -> Starte
     settled: Future[None] = Future()
     future.add_done_callback(lambda _: settled.set_result(None))
     return Started(options, future, settled, cancel, cell)
+
+
+def show_again(notebook: Notebook, run: Run) -> Started:
+    """Show a run that has ended as if it had just been run."""
+    CellOutput(cell_publisher(notebook.shell), live=False).end(
+        bundle(run.view, ViewMeta(replayed=True, persist_state=run.persist_state))
+    )
+    future: Future[Run] = Future()
+    future.set_result(run)
+    settled: Future[None] = Future()
+    settled.set_result(None)
+    return Started(Options(), future, settled, lambda: None, cell_of(notebook.shell)[0])
 
 
 def conclude(notebook: Notebook, started: Started, *, is_value: bool) -> Run:

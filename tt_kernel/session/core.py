@@ -161,9 +161,14 @@ class Session:
         running[-1].guide(text)
 
     def load(self, run_id: str) -> Run:
-        """A run of this notebook by its id or a unique beginning of it; `last` is the newest."""
-        if run_id in self._memory:
-            return self._memory[run_id]
+        """A run of this notebook by its id or a unique beginning of it; `last` is this session's last, else the newest."""
+        wanted = self._last if run_id == "last" and self._last is not None else run_id
+        if wanted in self._memory:
+            return self._memory[wanted]
+        return self.load_stored(wanted)
+
+    def load_stored(self, run_id: str) -> Run:
+        """A run as its folder has it, also where this session replayed an earlier part of it."""
         record = self._newest() if run_id == "last" else self.index.find(run_id)
         layout = self.folder.run(record.id)
         pictures = Pictures(self.recordings, lambda file: (layout.root / file.path).read_bytes())

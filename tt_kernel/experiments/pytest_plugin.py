@@ -1,0 +1,59 @@
+"""The pytest plugin: `pytest --tt-replay` runs tests, and notebooks with `--nbval`, from records alone.
+
+Every agent run is a strict replay, whatever the code asks for; the network is off; files can be written only below the
+temporary folder. Without the option the plugin does nothing. Imported by every pytest run: keep it light.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+OPTION = "--tt-replay"
+
+
+def pytest_addoption(parser: "pytest.Parser") -> None:
+    group = parser.getgroup("tt_kernel", "agent runs")
+    group.addoption(
+        OPTION,
+        action="store_true",
+        default=False,
+        help="agent runs are strict replays; no network, no files outside the temporary folder",
+    )
+
+
+def pytest_configure(config: "pytest.Config") -> None:
+    if not config.getoption(OPTION, default=False):
+        return
+    from tt_kernel.experiments.guard import GUARD_VARIABLE, start_guard  # noqa: PLC0415  with the option only
+
+    folders = [str(folder) for folder in _own_folders(config)]
+    # Kernels of nbval, and any other process that tests start, inherit these.
+    os.environ |= {"TT_RECORD_ALWAYS": "replay", GUARD_VARIABLE: os.pathsep.join(folders)}
+    start_guard(folders)
+
+
+def pytest_unconfigure(config: "pytest.Config") -> None:
+    if not config.getoption(OPTION, default=False):
+        return
+    from tt_kernel.experiments.guard import GUARD_VARIABLE, guard  # noqa: PLC0415
+
+    guard().active = False
+    for name in ("TT_RECORD_ALWAYS", GUARD_VARIABLE):
+        os.environ.pop(name, None)
+
+
+def pytest_report_header(config: "pytest.Config") -> list[str]:
+    return ["tt_kernel: replay only, offline"] if config.getoption(OPTION, default=False) else []
+
+
+def _own_folders(config: "pytest.Config") -> Iterator[Path]:
+    """What pytest itself writes: its cache, the temporary folder it was told to use, and its reports' folders."""
+    yield config.rootpath / ".pytest_cache"
+    for name in ("basetemp", "xmlpath"):
+        value = config.getoption(name, default=None)
+        if value:
+            yield Path(value).absolute() if name == "basetemp" else Path(value).absolute().parent
