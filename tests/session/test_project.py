@@ -40,7 +40,13 @@ turns:
 @pytest.fixture
 def project(tmp_path):
     (tmp_path / "code.py").write_text("def add(a, b):\n    return a - b\n")
-    for command in (["init", "-q"], ["config", "user.email", "x@y"], ["config", "user.name", "x"], ["add", "code.py"], ["commit", "-qm", "x"]):
+    for command in (
+        ["init", "-q"],
+        ["config", "user.email", "x@y"],
+        ["config", "user.name", "x"],
+        ["add", "code.py"],
+        ["commit", "-qm", "x"],
+    ):
         subprocess.run(["git", *command], cwd=tmp_path, check=True)
     return tmp_path
 

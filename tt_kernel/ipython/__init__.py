@@ -1,4 +1,4 @@
 """THE NOTEBOOK SIDE: the only place that knows IPython and Jupyter.
 
-May import `session` and everything below it. Read `magics.py` first.
+May import `experiments` and everything below it. Read `magics.py` first.
 """

@@ -23,7 +23,7 @@ def current_session(folder: str | Path | None = None) -> Session:
     """The notebook's session; in a script one whose agent folder is beside the script, or `folder`."""
     if folder is not None:
         return Session(folder=Path(folder), namespace=_main_namespace())
-    notebook = here().session
+    notebook: Callable[[], Session] | None = here().session
     return notebook() if notebook is not None else _script_session()
 
 

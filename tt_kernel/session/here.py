@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Here:
-    """`session` gives the notebook's session; `cell` the cell that runs now and its execution, None where cells have no names.
+    """`session` gives the notebook's Session; `cell` the cell that runs now and its execution, None where cells have no names.
 
     `witness` is told of every run that ended, or could not begin (then there is no Run), and of what went wrong.
     """
 
-    session: Callable[[], "Session"] | None = None
+    session: Callable[[], Any] | None = None
     cell: Callable[[], tuple[str | None, str | None]] | None = None
     witness: "Callable[[PreparedRun, Run | None, TTError | None], None] | None" = None
 
