@@ -27,6 +27,7 @@ POLL_SECONDS = 0.2
 
 NOTEBOOK_VARIABLE = "TT_NOTEBOOK"
 MODE_VARIABLE = "TT_RECORD"
+TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 ALWAYS_VARIABLE = "TT_RECORD_ALWAYS"
 """Stronger than what a cell asks for."""
 GUARDING = "from tt_kernel.experiments.guard import start_from_environment; start_from_environment()"
@@ -91,6 +92,7 @@ class Execution:
             added[MODE_VARIABLE] = self.mode
         if self.report is not None:
             added |= {ALWAYS_VARIABLE: "replay", GUARD_VARIABLE: "", REPORT_VARIABLE: str(self.report)}
+            added |= dict.fromkeys(TEMPORARY, str(self.report.parent))  # the one folder that may be written to
         return {**os.environ, **added}
 
 

@@ -5,6 +5,7 @@ temporary folder. Without the option the plugin does nothing. Imported by every 
 """
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,20 +31,38 @@ def pytest_configure(config: "pytest.Config") -> None:
         return
     from tt_kernel.experiments.guard import GUARD_VARIABLE, start_guard  # noqa: PLC0415  with the option only
 
-    folders = [str(folder) for folder in _own_folders(config)]
+    folder = tempfile.TemporaryDirectory(prefix="tt-replay-", ignore_cleanup_errors=True)
+    config.add_cleanup(folder.cleanup)
+    folders = [str(own) for own in _own_folders(config)]
     # Kernels of nbval, and any other process that tests start, inherit these.
-    os.environ |= {"TT_RECORD_ALWAYS": "replay", GUARD_VARIABLE: os.pathsep.join(folders)}
+    added = {"TT_RECORD_ALWAYS": "replay", GUARD_VARIABLE: os.pathsep.join(folders)}
+    config.add_cleanup(_Environment(added | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder.name)).restore)
+    tempfile.tempdir = None  # looked up anew: tmp_path is below it
     start_guard(folders)
 
 
 def pytest_unconfigure(config: "pytest.Config") -> None:
     if not config.getoption(OPTION, default=False):
         return
-    from tt_kernel.experiments.guard import GUARD_VARIABLE, guard  # noqa: PLC0415
+    from tt_kernel.experiments.guard import guard  # noqa: PLC0415
 
     guard().active = False
-    for name in ("TT_RECORD_ALWAYS", GUARD_VARIABLE):
-        os.environ.pop(name, None)
+
+
+class _Environment:
+    """Variables that are set, and what they were."""
+
+    def __init__(self, added: dict[str, str]) -> None:
+        self.before = {name: os.environ.get(name) for name in added}
+        os.environ.update(added)
+
+    def restore(self) -> None:
+        for name, value in self.before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        tempfile.tempdir = None
 
 
 def pytest_report_header(config: "pytest.Config") -> list[str]:

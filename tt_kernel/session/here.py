@@ -6,12 +6,11 @@ Light: the extension imports it before any session exists.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tt_kernel.domain.errors import TTError
     from tt_kernel.domain.runs import Run
-    from tt_kernel.session.core import Session
     from tt_kernel.session.prepared import PreparedRun
 
 
