@@ -4,6 +4,7 @@ import { PathExt } from '@jupyterlab/coreutils';
 import { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 
+import { Asking } from './asking';
 import { lendKernels } from './bridge';
 import { Choices, decorateCells, isAgentCell, runInMode, watchExecutions } from './cells';
 import { follow, kernelOfPanel } from './live';
@@ -23,11 +24,17 @@ const live: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [INotebookTracker],
   activate: (_: JupyterFrontEnd, tracker: INotebookTracker) => {
+    const asking = new WeakMap<NotebookPanel, Asking>();
     lendKernels(node => {
       const panel = tracker.find(found => found.node.contains(node));
       return panel ? kernelOfPanel(panel) : null;
     });
-    eachNotebook(tracker, follow);
+    eachNotebook(tracker, panel => {
+      follow(panel);
+      if (!asking.has(panel)) {
+        asking.set(panel, new Asking(panel));
+      }
+    });
   }
 };
 

@@ -38,6 +38,9 @@ declare module 'tt-static/run_view.js' {
   export function clean(text: unknown): string;
   export function localPath(path: string): string | null;
   export function storyItems(view: RunView, extra?: number): Item[];
+  export function element(tag: string, className: string, text?: string): HTMLElement;
+  export function button(className: string, text: string, title?: string): HTMLButtonElement;
+  export function proposal(call: object): HTMLElement[];
   export function tabular(content: string): ReadonlyArray<{ [name: string]: unknown }> | null;
   export function diffLines(before: string, after: string): ReadonlyArray<['-' | '+' | ' ', string]>;
 }

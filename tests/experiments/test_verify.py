@@ -207,6 +207,10 @@ def test_the_plugin_blocks_sockets_writes_and_live_calls(notebook):
 import socket, pytest, tt_kernel
 from pathlib import Path
 
+def lookup(key: str) -> str:
+    "Look a key up."
+    return "value of " + key
+
 def test_network():
     with pytest.raises(OSError):
         socket.create_connection(("192.0.2.1", 80), timeout=1)
@@ -221,12 +225,13 @@ def test_live():
         tt_kernel.run("Never said.", model="scripted:demo.yaml", mode="live", folder="nb.agent")
 
 def test_replay():
-    run = tt_kernel.run("Say something.", model="scripted:demo.yaml", mode="live", folder="nb.agent")
+    run = tt_kernel.run("Say something.", model="scripted:demo.yaml", mode="live", folder="nb.agent", functions=[lookup])
     assert (run.text, run.replayed) == ("Echo.", True)
 """
     )
     done = pytest_in(notebook.parent, "test_it.py")
     assert "4 passed" in done.stdout, done.stdout + done.stderr
+    assert "refused" not in done.stdout
     assert not (notebook.parent / "left.txt").exists()
 
 

@@ -266,8 +266,9 @@ def test_a_sticky_entry_stays_in_the_next_cell_and_repeating_changes_nothing(tmp
     later, _ = drive(session, "what else?")
     assert later.messages[0].text.startswith("The mill is old.")
     before = timed.read_bytes()
-    session.lookout.chat = cells("top")
-    again, _ = drive(make_session(tmp_path), "the mill", mode="replay")
+    fresh = make_session(tmp_path)
+    fresh.lookout.chat = cells("top")
+    again, _ = drive(fresh, "the mill", mode="replay")
     assert again.replayed
     assert timed.read_bytes() == before
 

@@ -6,17 +6,14 @@ temporary folder. Without the option the plugin does nothing. Imported by every 
 
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
 OPTION = "--tt-replay"
 
 
-def pytest_addoption(parser: "pytest.Parser") -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tt_kernel", "agent runs")
     group.addoption(
         OPTION,
@@ -26,14 +23,15 @@ def pytest_addoption(parser: "pytest.Parser") -> None:
     )
 
 
-def pytest_configure(config: "pytest.Config") -> None:
+def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption(OPTION, default=False):
         return
     from tt_kernel.experiments.guard import GUARD_VARIABLE, start_guard  # noqa: PLC0415  with the option only
 
     folder = tempfile.TemporaryDirectory(prefix="tt-replay-", ignore_cleanup_errors=True)
     config.add_cleanup(folder.cleanup)
-    folders = [str(own) for own in _own_folders(config)]
+    chosen = config.getoption("basetemp", default=None)
+    folders = [str(Path(chosen).absolute())] if chosen else []
     # Kernels of nbval, and any other process that tests start, inherit these.
     added = {"TT_RECORD_ALWAYS": "replay", GUARD_VARIABLE: os.pathsep.join(folders)}
     config.add_cleanup(_Environment(added | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder.name)).restore)
@@ -41,12 +39,13 @@ def pytest_configure(config: "pytest.Config") -> None:
     start_guard(folders)
 
 
-def pytest_unconfigure(config: "pytest.Config") -> None:
-    if not config.getoption(OPTION, default=False):
-        return
-    from tt_kernel.experiments.guard import guard  # noqa: PLC0415
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The tests are over: pytest may write its cache and its reports."""
+    if session.config.getoption(OPTION, default=False):
+        from tt_kernel.experiments.guard import guard  # noqa: PLC0415
 
-    guard().active = False
+        guard().active = False
 
 
 class _Environment:
@@ -65,14 +64,5 @@ class _Environment:
         tempfile.tempdir = None
 
 
-def pytest_report_header(config: "pytest.Config") -> list[str]:
+def pytest_report_header(config: pytest.Config) -> list[str]:
     return ["tt_kernel: replay only, offline"] if config.getoption(OPTION, default=False) else []
-
-
-def _own_folders(config: "pytest.Config") -> Iterator[Path]:
-    """What pytest itself writes: its cache, the temporary folder it was told to use, and its reports' folders."""
-    yield config.rootpath / ".pytest_cache"
-    for name in ("basetemp", "xmlpath"):
-        value = config.getoption(name, default=None)
-        if value:
-            yield Path(value).absolute() if name == "basetemp" else Path(value).absolute().parent

@@ -99,11 +99,12 @@ OPTIONS = (
     Option(("--temperature",), "NUMBER", "short for --set sampling.temperature=NUMBER", _setting("sampling.temperature")),
     Option(("--seed",), "NUMBER", "short for --set sampling.seed=NUMBER", _setting("sampling.seed")),
     Option(("--max-tokens",), "NUMBER", "short for --set sampling.max_tokens=NUMBER", _setting("sampling.max_tokens")),
+    Option(("--plan",), "", "only look around and end with a plan; %agent approve carries it out", lambda o, _: _setting("run.plan")(o, "true")),
     Option(("--raw",), "", "leave @{…} in the prompt as it is", lambda o, _: replace(o, raw=True)),
     Option(("-q", "--quiet"), "", "show nothing; the Run is in _", lambda o, _: replace(o, quiet=True)),
 )  # fmt: skip
 
-NOT_YET = ("--vary", "--repeat", "--plan", "--background", "--check")
+NOT_YET = ("--vary", "--repeat", "--background", "--check")
 """Words of the grammar whose time has not come."""
 
 _BY_NAME = {name: option for option in OPTIONS for name in option.names}

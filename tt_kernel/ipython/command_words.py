@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 
 from tt_kernel.domain.errors import UsageProblem
 
-OPTIONS = {"-m": "MODEL", "--model": "MODEL", "-t": "TOOL", "--tool": "TOOL", "--as": "ID", "--from": "PROFILE"}
+OPTIONS = {
+    "-m": "MODEL",
+    "--model": "MODEL",
+    "-t": "TOOL",
+    "--tool": "TOOL",
+    "--as": "ID",
+    "--from": "PROFILE",
+    "--pattern": "ARGUMENT=GLOB",
+}
 """Options with a value, and what it is."""
 SHORT = {"-m": "--model", "-t": "--tool"}
 FLAGS = frozenset({"--user", "--replace"})

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from tt_kernel.domain.errors import ReplayMiss, RunFailed, TTError, UsageProblem
@@ -15,6 +16,7 @@ from tt_kernel.ipython.errors import AgentInterrupted
 from tt_kernel.ipython.interpolation import interpolate
 from tt_kernel.ipython.memory_base import memory_above
 from tt_kernel.ipython.notebook import Notebook
+from tt_kernel.ipython.plan_commands import announce_plan
 from tt_kernel.runtime.loop_thread import submit
 from tt_kernel.session.core import Session
 from tt_kernel.session.planning import LAST_STATE
@@ -57,6 +59,8 @@ def begin(notebook: Notebook, options: Options, prepared: PreparedRun) -> Starte
     cell, execution = cell_of(shell)
     output = None if options.quiet else CellOutput(cell_publisher(shell, notebook.cells.displayed), live=watched(shell))
     future, cancel = submit(_drive(session.stream(prepared, cell=cell, execution=execution), output))
+    if prepared.request.profile.run.plan:
+        future.add_done_callback(partial(announce_plan, notebook))
     settled: Future[None] = Future()
     future.add_done_callback(lambda _: settled.set_result(None))
     return Started(options, future, settled, cancel, cell)

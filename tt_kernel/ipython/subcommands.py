@@ -30,7 +30,6 @@ _NOT_YET = frozenset(
         "freeze",
         "mcp",
         "memory",
-        "permissions",
         "replay",
         "skills",
         "sweep",
@@ -159,7 +158,13 @@ class Subcommand:
 SUBCOMMANDS = {
     "?": Subcommand(_help),
     "help": Subcommand(_help),
+    "approve": Subcommand(_late("plan_commands", "approve"), values="run", accepts=_late("plan_commands", "is_approve")),
     "notebook": Subcommand(_notebook, 1, "path"),
+    "permissions": Subcommand(
+        _late("permission_commands", "permissions"),
+        values="rule tool",
+        accepts=_late("permission_commands", "is_permissions"),
+    ),
     "profile": Subcommand(_profile, values="action profile field=value", accepts=_is_profile),
     "profiles": Subcommand(_profiles),
     "prompt": Subcommand(_prompt, values="profile", accepts=_is_prompt),

@@ -58,6 +58,7 @@ export function createRunView(root, host = {}) {
     header: element("div", "tt-run-header"),
     alert: element("div", "tt-run-alert"),
     story: element("div", "tt-run-story"),
+    ask: element("div", "tt-run-ask"),
     answer: element("div", "tt-run-answer"),
     problem: element("div", "tt-run-problem"),
     guidance: element("form", "tt-run-guidance"),
@@ -76,6 +77,7 @@ export function createRunView(root, host = {}) {
     if (!view) return;
     const meta = { ...state.meta, live: isLive() };
     root.dataset.status = statusWord(view);
+    root.dataset.run = clean(view.id);
     if (changed("header", [headerFacts(view, meta), meta.live])) drawHeader(parts.header, view, meta, host, root);
     if (changed("alert", meta.drift ?? [])) drawAlert(parts.alert, meta.drift ?? []);
     drawStory(view);
@@ -462,6 +464,28 @@ function callBody(call, view, host) {
   return [...parts, ...endNotes(call, view, host)];
 }
 
+/** What a call would do, in full: a terminal, a diff, or the table of its arguments. */
+export function proposal(call) {
+  if (call.diff) return [unifiedDiff(call.diff)];
+  if (call.rawArguments != null) return rawArguments(call);
+  if (call.group === "shell" && typeof call.arguments?.command === "string") {
+    const { command, ...rest } = call.arguments;
+    return [terminal(command, {}), ...argumentsTable(rest)];
+  }
+  return argumentParts(call.arguments ?? {});
+}
+
+function unifiedDiff(text) {
+  const pre = element("pre", "tt-diff");
+  pre.tabIndex = 0;
+  const kinds = { "+": "tt-diff-added", "-": "tt-diff-removed", "@": "tt-diff-place" };
+  for (const line of clean(text).replace(/\n$/, "").split("\n")) {
+    const isName = line.startsWith("+++") || line.startsWith("---");
+    pre.append(element("span", isName ? "tt-diff-place" : kinds[line[0]] ?? "", `${line}\n`));
+  }
+  return withCopy(pre, text);
+}
+
 function rawArguments(call) {
   return [section("Arguments that were no JSON object, as the model wrote them", textBlock(call.rawArguments))];
 }
@@ -652,14 +676,14 @@ function zoom(image, source, name, host) {
 
 // ---- elements
 
-function element(tag, className, text) {
+export function element(tag, className, text) {
   const node = document.createElement(tag);
   if (className) node.className = className;
   if (text !== undefined) node.textContent = text;
   return node;
 }
 
-function button(className, text, title) {
+export function button(className, text, title) {
   const node = element("button", `tt-button ${className}`, text);
   node.type = "button";
   if (title) node.title = title;

@@ -1,0 +1,182 @@
+import { CodeCell } from '@jupyterlab/cells';
+import { NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
+import { Kernel } from '@jupyterlab/services';
+import { AskView, createAskView } from 'tt-static/ask_view.js';
+
+const TARGET = 'tt-kernel';
+const LOADS = /^\s*%(?:load|reload)_ext\s+tt_kernel\b/m;
+const RUNS = /^\s*%%?agent\b/m;
+const PLACE_MS = 250;
+/** How long a question waits for its run to be drawn before it floats over the notebook. */
+const FLOAT_MS = 1500;
+
+interface Message {
+  type: string;
+  id?: string;
+  run?: string;
+  pending?: Message[];
+  message?: string;
+  code?: string | null;
+}
+
+interface Open {
+  request: Message;
+  node: HTMLElement;
+  view: AskView;
+  since: number;
+}
+
+/**
+ * Approvals, questions and plans of one notebook: says hello to its kernel (tt_kernel/ipython/comms.py), shows what is asked in the
+ * run that asks, and sends the answer.
+ */
+export class Asking {
+  private comm: Kernel.IComm | null = null;
+  private open = new Map<string, Open>();
+  private timer = 0;
+  private loading = new Set<string>();
+
+  constructor(private panel: NotebookPanel) {
+    const session = panel.sessionContext;
+    session.kernelChanged.connect(() => this.reset());
+    session.statusChanged.connect((_, status) => {
+      if (status === 'restarting' || status === 'autorestarting' || status === 'dead') {
+        this.reset();
+      }
+    });
+    session.iopubMessage.connect((_, message) => this.overheard(message));
+    void session.ready.then(() => this.greetKnown());
+    panel.disposed.connect(() => this.reset());
+  }
+
+  /** A kernel that has tt_kernel for sure. Asking one that has not makes it complain in its log. */
+  private greetKnown(): void {
+    const isAgentKernel = this.panel.sessionContext.session?.kernel?.name === 'tt-agent';
+    const isRunning = this.panel.node.querySelector('.tt-run[data-status=running]') !== null;
+    if (isAgentKernel || isRunning) {
+      this.greet();
+    }
+  }
+
+  private overheard(message: { header: { msg_type: string }; parent_header: object; content: object }): void {
+    const parent = (message.parent_header as { msg_id?: string }).msg_id ?? '';
+    if (message.header.msg_type === 'execute_input') {
+      const code = (message.content as { code: string }).code;
+      if (LOADS.test(code)) {
+        this.loading.add(parent);
+      } else if (RUNS.test(code)) {
+        this.greet();
+      }
+    } else if (message.header.msg_type === 'status' && this.loading.has(parent)) {
+      if ((message.content as { execution_state: string }).execution_state === 'idle') {
+        this.loading.delete(parent);
+        this.greet();
+      }
+    }
+  }
+
+  private greet(): void {
+    const kernel = this.panel.sessionContext.session?.kernel;
+    if (!kernel || (this.comm && !this.comm.isDisposed)) {
+      return;
+    }
+    const comm = (this.comm = kernel.createComm(TARGET));
+    comm.onMsg = message => this.received(message.content.data as unknown as Message);
+    comm.onClose = () => {
+      if (comm === this.comm) {
+        this.reset();
+      }
+    };
+    comm.open({ type: 'hello', version: 1, answers: ['approval', 'question'] });
+  }
+
+  private received(message: Message): void {
+    if (message.type === 'welcome') {
+      message.pending?.forEach(request => this.show(request));
+    } else if (['approval_requested', 'question_asked', 'plan_ready'].includes(message.type)) {
+      this.show(message);
+    } else if (message.type === 'approval_settled' || message.type === 'question_settled') {
+      this.close(message.id!);
+    } else if (message.type === 'invalid') {
+      this.open.get(message.id!)?.view.invalid(message.message ?? '');
+    } else if (message.type === 'not_pending') {
+      const late = this.open.get(message.id!);
+      late?.view.late();
+      setTimeout(() => this.close(message.id!), 4000);
+    }
+  }
+
+  private show(request: Message): void {
+    const id = request.id ?? `plan-${request.run}`;
+    if (this.open.has(id)) {
+      return;
+    }
+    const node = document.createElement('div');
+    const view = createAskView(node, request, fields => this.answer(id, request, fields));
+    this.open.set(id, { request, node, view, since: performance.now() });
+    this.place();
+    this.timer ||= window.setInterval(() => this.place(), PLACE_MS);
+  }
+
+  private answer(id: string, request: Message, fields: object): void {
+    if (request.type === 'plan_ready') {
+      this.close(id);
+      this.carryOut(request.run, (fields as Message).code ?? null);
+      return;
+    }
+    const type = request.type === 'question_asked' ? 'question_answered' : 'approval_answered';
+    this.comm?.send({ type, id: request.id!, ...fields });
+  }
+
+  /** Put each question into the run that asks; it may not be drawn yet, or be drawn anew. */
+  private place(): void {
+    for (const { request, node, since } of this.open.values()) {
+      const slot = this.slot(request.run);
+      if (slot && node.parentElement !== slot) {
+        slot.append(node);
+        node.classList.remove('tt-ask-floating');
+        node.scrollIntoView({ block: 'nearest' });
+      } else if (!slot && !node.isConnected && performance.now() - since > FLOAT_MS) {
+        node.classList.add('tt-ask-floating', 'tt-run');
+        this.panel.node.append(node);
+      }
+    }
+  }
+
+  private slot(run: string | undefined): HTMLElement | null {
+    const all = [...this.panel.node.querySelectorAll<HTMLElement>('.tt-run')];
+    const running = all.filter(view => view.dataset.status === 'running');
+    const found = all.find(view => view.dataset.run === run) ?? (running.length === 1 ? running[0] : null);
+    return found?.querySelector<HTMLElement>('.tt-run-ask') ?? null;
+  }
+
+  private close(id: string): void {
+    this.open.get(id)?.view.dispose();
+    this.open.delete(id);
+    if (!this.open.size) {
+      window.clearInterval(this.timer);
+      this.timer = 0;
+    }
+  }
+
+  private reset(): void {
+    this.comm = null;
+    this.loading.clear();
+    [...this.open.keys()].forEach(id => this.close(id));
+  }
+
+  /** A plan is approved by running its code in a cell below: then the notebook says what was done. */
+  private carryOut(run: string | undefined, code: string | null): void {
+    const { content, sessionContext } = this.panel;
+    if (!code) {
+      return;
+    }
+    const holder = content.widgets.findIndex(
+      cell => cell instanceof CodeCell && cell.node.querySelector<HTMLElement>('.tt-run')?.dataset.run === run
+    );
+    content.activeCellIndex = holder >= 0 ? holder : content.activeCellIndex;
+    NotebookActions.insertBelow(content);
+    content.activeCell!.model.sharedModel.setSource(code);
+    void NotebookActions.run(content, sessionContext);
+  }
+}
