@@ -31,6 +31,9 @@ interface Open {
  * run that asks, and sends the answer.
  */
 export class Asking {
+  /** Says something to a run; resolves to what came of it. Null until the kernel said welcome. */
+  guide: ((run: string, text: string) => Promise<string>) | null = null;
+  private guided: Array<(outcome: string) => void> = [];
   private comm: Kernel.IComm | null = null;
   private open = new Map<string, Open>();
   private timer = 0;
@@ -92,11 +95,19 @@ export class Asking {
 
   private received(message: Message): void {
     if (message.type === 'welcome') {
+      this.guide = (run, text) => {
+        this.comm?.send({ type: 'guidance', run, text });
+        return new Promise(resolve => this.guided.push(resolve));
+      };
       message.pending?.forEach(request => this.show(request));
     } else if (['approval_requested', 'question_asked', 'plan_ready'].includes(message.type)) {
       this.show(message);
     } else if (message.type === 'approval_settled' || message.type === 'question_settled') {
       this.close(message.id!);
+    } else if (message.type === 'guided') {
+      this.guided.shift()?.('The agent reads it before its next turn.');
+    } else if (message.type === 'not_guided') {
+      this.guided.shift()?.(message.message ?? '');
     } else if (message.type === 'invalid') {
       this.open.get(message.id!)?.view.invalid(message.message ?? '');
     } else if (message.type === 'not_pending') {
@@ -160,7 +171,8 @@ export class Asking {
   }
 
   private reset(): void {
-    this.comm = null;
+    this.comm = this.guide = null;
+    this.guided.splice(0).forEach(resolve => resolve('The kernel is gone.'));
     this.loading.clear();
     [...this.open.keys()].forEach(id => this.close(id));
   }

@@ -6,6 +6,8 @@ export interface Kernel {
   /** Whether a cell is running; undefined while nobody knows. */
   isBusy(): boolean | undefined;
   interrupt(): void;
+  /** Say something to a run that goes on; null while the kernel could not hear it. */
+  guide: ((run: string, text: string) => Promise<string>) | null;
   /** Called when `isBusy` may have changed, until the returned function is called. */
   onChange(call: () => void): () => void;
 }

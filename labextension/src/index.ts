@@ -27,7 +27,7 @@ const live: JupyterFrontEndPlugin<void> = {
     const asking = new WeakMap<NotebookPanel, Asking>();
     lendKernels(node => {
       const panel = tracker.find(found => found.node.contains(node));
-      return panel ? kernelOfPanel(panel) : null;
+      return panel ? Object.defineProperty(kernelOfPanel(panel), 'guide', { get: () => asking.get(panel)?.guide ?? null }) : null;
     });
     eachNotebook(tracker, panel => {
       follow(panel);

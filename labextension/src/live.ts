@@ -15,6 +15,7 @@ export function kernelOfPanel(panel: NotebookPanel): Kernel {
       const status = session.session?.kernel?.status;
       return status === undefined ? false : status === 'unknown' ? undefined : status === 'busy';
     },
+    guide: null,
     interrupt: () => void session.session?.kernel?.interrupt(),
     onChange: call => {
       session.statusChanged.connect(call);

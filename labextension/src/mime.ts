@@ -30,6 +30,8 @@ export class RunRenderer extends Widget implements IRenderMime.IRenderer {
     const view = model.data[this.options.mimeType] as unknown as RunView;
     const meta = (model.metadata[this.options.mimeType] ?? {}) as unknown as ViewMeta;
     this.watchKernel();
+    const guide = this.kernel?.guide;
+    this.host.guide = guide ? text => guide(view.id, text) : undefined;
     this.view.update(view, meta);
   }
 

@@ -11,7 +11,7 @@ declare module 'tt-static/run_view.js' {
     fileUrl?(path: string): Promise<string>;
     interrupt?(): void;
     isBusy?(): boolean | undefined;
-    guide?(text: string): void;
+    guide?(text: string): Promise<string> | void;
   }
 
   export interface View {

@@ -15,8 +15,12 @@ def folder(server, request):
     folder = server.root / request.node.name
     folder.mkdir()
     shutil.copy(Path(__file__).parent / "script.yaml", folder)
-    write_notebook(folder / "nb.ipynb", "%load_ext tt_kernel", "%%agent engineer -m scripted:script.yaml\nAsk for permission.")
-    write_notebook(folder / "ask.ipynb", "%load_ext tt_kernel", "%%agent engineer -m scripted:script.yaml\nAsk a question.")
+    write_notebook(
+        folder / "nb.ipynb", "%load_ext tt_kernel", "%%agent engineer -m scripted:script.yaml\nAsk for permission."
+    )
+    write_notebook(
+        folder / "ask.ipynb", "%load_ext tt_kernel", "%%agent engineer -m scripted:script.yaml\nAsk a question."
+    )
     return folder
 
 

@@ -132,6 +132,21 @@ def test_folds_and_keys(page, notebook):
     assert "AgentInterrupted" in page.cell(1).inner_text()
 
 
+def test_guidance_reaches_the_agent(page, notebook):
+    page.open_lab(notebook("Listen to me."))
+    page.run_cell(0)
+    page.start_cell(1)
+    form = page.run_view(1).locator(".tt-run-guidance")
+    form.locator("input").fill("dd Rather in French.")
+    form.locator("input").press("Enter")
+    form.locator(".tt-run-label", has_text="The agent reads it before its next turn.").wait_for()
+    page.screenshot("lab-guidance", page.cell(1))
+    page.finish_cell(1)
+    assert "Bien sûr." in page.run_view(1).locator(".tt-run-answer").inner_text()
+    assert form.inner_text() == ""
+    assert page.page.locator(".jp-CodeCell").count() == 2
+
+
 def test_a_run_goes_on_while_the_page_is_loaded_again(page, notebook):
     page.open_lab(notebook("Do it slowly."))
     page.run_cell(0)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -53,16 +54,26 @@ def files_below(folder):
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "demo.yaml").write_text(SCRIPT)
+    write(folder / "nb.ipynb", *CELLS)
+    done = subprocess.run(
+        [sys.executable, "-c", "from tt_kernel.cli import main; raise SystemExit(main())", "run", "nb.ipynb"],
+        cwd=folder,
+        check=False,
+    )
+    assert done.returncode == 0
+    return folder
+
+
 @pytest.fixture
-def notebook(tmp_path, monkeypatch, capsys):
+def notebook(recorded, tmp_path, monkeypatch):
     """A recorded notebook; the current folder is its own."""
+    shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "demo.yaml").write_text(SCRIPT)
-    path = tmp_path / "nb.ipynb"
-    write(path, *CELLS)
-    assert cli.main(["run", "nb.ipynb"]) == 0, capsys.readouterr().err
-    capsys.readouterr()
-    return path
+    return tmp_path / "nb.ipynb"
 
 
 def verify(capsys, path):

@@ -75,3 +75,23 @@ def test_why_of_the_last_run(cells):
     result, out = cells("%agent why")
     assert [c.kind for c in result.result.why.contrasts] == ["prompt"]
     assert "hello{+ +}{+there+}" in out or "hello{+ there+}" in out
+
+
+def test_check_reads_the_saved_notebook(cells):
+    import nbformat
+
+    assert "Save it first" in failed(cells("%agent check")[0], NotFound)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("%%agent\nhello")])
+    nbformat.write(notebook, cells.folder / "nb.ipynb")
+    result, _ = cells("%agent check")
+    assert [finding.kind for finding in result.result] == ["not run"]
+
+
+def test_find_by_words_and_facts(cells):
+    cells("%%agent -t dice.roll\nplease roll")
+    cells("%%agent\nhello")
+    assert [hit.where for hit in cells("%agent find Rolled")[0].result] == ["message"]
+    assert len(cells("%agent find tool:dice_roll")[0].result) == 1
+    assert len(cells("%agent find status:completed in:prompt the words hello please")[0].result) == 0
+    assert "No run fits." in cells("%agent find nothing")[1]
+    assert "Echo." in cells("%agent find the heaviest penguin of all")[1]

@@ -91,8 +91,29 @@ def test_every_tool_with_a_line_of_guidance_has_it_only_when_bound():
         assert [line.split(":")[0] for line in alone.splitlines() if line.startswith("- ")] == [
             f"- {native.replace('.', '_')}"
         ]
-        assert native not in whole
+        assert native not in whole or "." not in native
     assert "{" not in whole
+
+
+def test_a_run_that_plans_is_told_so_whatever_its_own_prompt_says():
+    """Spec liveagent §16."""
+    told = "This run only plans: look around and change nothing."
+    tools = ("workspace.read_file", "ExitPlanMode")
+    custom = PROFILE.model_copy(update={"instructions": Instructions(agent_system_prompt="Only this.")})
+    for profile in (PROFILE, custom):
+        text = system_prompt(profile, snapshot(*tools), ["D"])
+        assert told in text
+        assert "call ExitPlanMode with the whole plan" in text
+        assert text.endswith("\n\nD")
+        assert told not in system_prompt(profile, snapshot("workspace.read_file"))
+    assert "answer the user in plain text" not in system_prompt(PROFILE, snapshot(*tools))
+
+
+def test_tools_that_wait_to_be_found_are_not_named():
+    """Spec liveagent §11.5."""
+    whole = snapshot("workspace.read_file", "dice.roll")
+    waiting = whole.model_copy(update={"deferred": (whole.bindings[1].spec.id,)})
+    assert "with these tools: workspace_read_file." in system_prompt(PROFILE, waiting)
 
 
 def test_what_persist_is_for_is_told_where_it_can_be_written():

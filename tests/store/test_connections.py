@@ -5,10 +5,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tt_kernel.domain.canonical import encode_json
 from tt_kernel.domain.connections import Connection
 from tt_kernel.domain.errors import ModelUnavailable, StorageFault
-from tt_kernel.store.connections import INVALID, MISSING, ConnectionShelf
+from tt_kernel.store.connections import INVALID, MISSING, ConnectionShelf, read_connection
 from tt_kernel.store.credentials import credential_value, how_to_set
 
 SECRET = "sk-proj-0123456789abcdefghijABCDEFGHIJ"
@@ -191,3 +194,30 @@ def test_without_the_library_the_way_out_is_to_install_it(tmp_path: Path, reposi
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=repository, env=os.environ, check=True
     )
     assert done.stdout.strip() == "None Run: pip install 'tt_kernel[keyring]'."
+
+
+FIELDS = st.fixed_dictionaries(
+    {"name": st.just("lab")},
+    optional={
+        name: st.none()
+        | st.integers()
+        | st.text(max_size=20)
+        | st.sampled_from(["http://[", "https://a:b@c", "http://h:0/", "X", "openai"])
+        for name in ("provider", "model", "baseUrl", "credential", "kind", "schemaVersion", "other")
+    },
+)
+
+
+@given(document=FIELDS | st.text() | st.lists(st.integers()))
+def test_whatever_stands_in_a_document_is_a_connection_or_refused_in_words(
+    document: object, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "lab.json"
+    path.write_bytes(encode_json(json.dumps(document)))
+    try:
+        connection = read_connection(path)
+    except ModelUnavailable as problem:
+        assert problem.code == INVALID
+        assert problem.message.startswith("Connection ")
+    else:
+        assert connection.provider

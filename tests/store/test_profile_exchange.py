@@ -37,7 +37,7 @@ def test_an_exported_profile_leaves_the_model_out(model: ModelChoice, tmp_path: 
     profile = Profile(id="mine", display_name="Mine", model=model)
     export_profile(profile, tmp_path / "out.json")
     document = json.loads((tmp_path / "out.json").read_text())
-    assert document["model"] == {"mode": "requiresConfiguration", "connectionRef": None, "modelId": None}
+    assert ModelChoice.model_validate(document["model"]) == ModelChoice(mode="requiresConfiguration")
     assert import_profile(tmp_path / "out.json") == portable(profile)
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tt_kernel.domain.canonical import digest_bytes
 from tt_kernel.domain.ids import CallId
-from tt_kernel.store import checkpoints as module
-from tt_kernel.store.checkpoints import Checkpoints, read_changes
+from tt_kernel.store import preimages as module
+from tt_kernel.store.preimages import PreImages, read_changes
 from tt_kernel.store.rewind import RewindConflict, plan, rewind
 from tt_kernel.store.roots import RootGrants, project_root
 from tt_kernel.store.workspace import Workspace
@@ -28,7 +28,7 @@ class Project:
         self.folder.mkdir()
         self.kept = home / "checkpoints"
         self.workspace = Workspace([project_root(self.folder)])
-        self.checkpoints = Checkpoints(lambda: self.kept)
+        self.checkpoints = PreImages(lambda: self.kept)
         self.calls = 0
 
     def put(self, path, content=b"x"):
@@ -348,7 +348,7 @@ def test_too_many_changes(project, monkeypatch):
 def test_a_full_disk_never_blocks_a_change(project, full_disk):
     project.put("a", b"1" * 50_000)
     project.put("d/x", b"1")
-    project.checkpoints = Checkpoints(lambda: full_disk / "checkpoints")
+    project.checkpoints = PreImages(lambda: full_disk / "checkpoints")
     assert "No space left" in project.write("a", b"2").lost
     assert project.delete("d").lost
     assert project.tree() == {"a": b"2"}

@@ -51,10 +51,11 @@ def test_headless_ask_is_deny_and_says_the_rule_and_the_way_out():
         'Bash was not run: rule "host = ask" and nobody can answer here. The user can allow it with '
         "%agent permissions allow Bash. Do not repeat this call."
     )
-    way_out = decision.refusal("Bash", {"command": "pytest -q tests"})
-    assert '%agent permissions allow Bash --pattern "command=pytest*".' in way_out
-    assert '--pattern "path=src/a.py"' in decision.refusal("Write", {"path": "src/a.py", "content": "x"})
-    assert "--pattern" not in decision.refusal("Write", {"path": 'a "b".py'})
+    asked = decide(interactive=False, arguments={"command": "pytest -q tests"})
+    assert '%agent permissions allow Bash --pattern "command=pytest*".' in asked.refusal("Bash")
+    asked = decide(interactive=False, arguments={"path": "src/a.py", "content": "x"})
+    assert '--pattern "path=src/a.py"' in asked.refusal("Write")
+    assert "--pattern" not in decide(interactive=False, arguments={"path": 'a "b".py'}).refusal("Write")
     assert decide(tool=spec("extension/notebook:x", "external"), interactive=False).decision == "allow"
 
 

@@ -14,6 +14,9 @@ Front end -> kernel
     question_answered  {id, replies: [{option: 0 | null, other: "..."}, ...]}
                        One reply a question, in order: an option by its place, own words, or both.
 
+    guidance           {run, text}
+                       Something said to a run that goes on; it reads it before its next turn.
+
 Kernel -> front end
     welcome            {version: 1, pending: [...]}          to the one that said hello; what waits for an answer now
     approval_requested {id, run, callId, tool, name, group, effect, arguments, rawArguments, rule, summary, diff, scope, deadline,
@@ -26,6 +29,8 @@ Kernel -> front end
                        The recommended option comes first. No answer until the deadline takes it, else the first.
     question_settled   {id, outcome: "answered" | "timeout" | "cancelled"}
     not_pending        {id}            to the one that answered: it is settled already, or never was asked
+    guided             {run}           to the one that gave guidance: the run has it
+    not_guided         {run, message}  to the same: there is no such run, or the text is too large
     invalid            {id, message}   to the one that answered: the answer makes no sense; the question is still open
     plan_ready         {run, text, code}                     a run in plan mode has ended; executing `code` approves the plan
 
@@ -49,6 +54,7 @@ from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 from tt_kernel.domain.canonical import JsonObject
+from tt_kernel.domain.errors import UserError
 
 T = TypeVar("T")
 Kind = Literal["approval", "question"]
@@ -105,7 +111,9 @@ class _Pending(Generic[T]):
 
 @dataclass
 class FrontEnds:
-    """The front ends of one kernel that said hello. Thread-safe."""
+    """The front ends of one kernel that said hello. Thread-safe. `guide` takes a text and the id of the run it is for."""
+
+    guide: Callable[[str, str], None]
 
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _clients: dict[str, _Client] = field(default_factory=dict)
@@ -192,6 +200,8 @@ class FrontEnds:
             return
         if data.get("type") == "hello":
             self._greeted(comm, message, data)
+        elif data.get("type") == "guidance":
+            self._guided(comm, str(data.get("run")), str(data.get("text")))
         elif data.get("type") in _ANSWERS:
             self._answered(comm, _ANSWERS[data["type"]], data)
 
@@ -204,6 +214,14 @@ class FrontEnds:
             self._clients[comm.comm_id] = client
             waiting = [pending.message for pending in self._pending.values() if pending.kind in answers]
             client.send({"type": "welcome", "version": VERSION, "pending": waiting})
+
+    def _guided(self, comm: Any, run: str, text: str) -> None:
+        try:
+            self.guide(text, run)
+        except UserError as error:
+            comm.send({"type": "not_guided", "run": run, "message": error.message})
+        else:
+            comm.send({"type": "guided", "run": run})
 
     def _answered(self, comm: Any, kind: Kind, data: JsonObject) -> None:
         question = str(data.get("id"))

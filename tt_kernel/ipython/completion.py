@@ -94,6 +94,12 @@ def _profiles(notebook: "Notebook") -> Iterator[str]:
     return (profile.id for profile, _ in notebook.session.profiles.list())
 
 
+def _rule_actions(_: "Notebook") -> Iterable[str]:
+    from tt_kernel.ipython.permission_commands import ACTIONS  # noqa: PLC0415
+
+    return ACTIONS
+
+
 def _models(notebook: "Notebook") -> Iterable[str]:
     from tt_kernel.providers.names import known_models  # noqa: PLC0415
 
@@ -128,4 +134,5 @@ _VALUES: dict[str, Callable[["Notebook"], Iterable[str]]] = {
     "TOOL": _tools,
     "RUN": _runs,
     "FIELD=VALUE": _fields,
+    "RULE": _rule_actions,
 }

@@ -1,4 +1,4 @@
-"""`%agent diff why`: two runs held against each other, and a run against what was recorded before it."""
+"""`%agent diff why check find`: runs held against each other, against what was recorded, against nbval; and found again."""
 
 import re
 from collections.abc import Sequence
@@ -9,10 +9,16 @@ from tt_kernel.ipython.notebook import Notebook
 
 if TYPE_CHECKING:
     from tt_kernel.domain.runs import Run
+    from tt_kernel.experiments.check import Finding
     from tt_kernel.experiments.diff import RunDiff
+    from tt_kernel.experiments.search import Hit
     from tt_kernel.experiments.why_page import WhyPage
+    from tt_kernel.ipython.listing import Listing
 
 MOST_RUNS = 2
+MOST_WORDS = 3
+"""More words after `find` are a prompt, unless one is a filter."""
+_FILTER = re.compile(r"(tool|model|profile|status|since|until|in):\S")
 _RUN = re.compile(r"last|[0-9a-f]{1,8}(\.\d+)?")
 
 
@@ -58,3 +64,35 @@ def run_of(notebook: Notebook, word: str) -> "Run":
     if value is None or _RUN.fullmatch(word):
         return notebook.session.load(word)
     raise UsageProblem(message=f"{word} is a {type(value).__name__}, not a Run. Name a run by its id: %agent runs")
+
+
+def check(notebook: Notebook, _: Sequence[str]) -> "Listing[Finding]":
+    """`%agent check`: what stands in the way of nbval, in the notebook as it is saved."""
+    from tt_kernel.experiments.check import check_notebook  # noqa: PLC0415  reads the whole notebook
+    from tt_kernel.ipython.listing import Listing  # noqa: PLC0415
+
+    path = notebook.session.notebook
+    if path is None:
+        raise UsageProblem(message="Which notebook is this? Say it with %agent notebook PATH.")
+    found = check_notebook(path)
+    rows = [(str(finding.cell), finding.kind, finding.message) for finding in found]
+    notes = [] if found else ["Nothing stands in the way of nbval."]
+    return Listing(found, ("cell", "kind", "what"), rows, notes)
+
+
+def is_search(words: Sequence[str]) -> bool:
+    return len(words) <= MOST_WORDS or any(_FILTER.match(word) for word in words)
+
+
+def find(notebook: Notebook, words: Sequence[str]) -> "Listing[Hit]":
+    """`%agent find WORDS… [tool:NAME model:M profile:P status:S since:DATE until:DATE in:KIND]`."""
+    from tt_kernel.experiments.search import find as search  # noqa: PLC0415
+    from tt_kernel.experiments.search import parse_query  # noqa: PLC0415
+    from tt_kernel.ipython.listing import Listing  # noqa: PLC0415
+
+    found = search(notebook.session.folder, parse_query(words))
+    rows = [
+        (h.run, h.status, h.profile, h.model, h.prompt, f"{h.where}: {h.snippet}" if h.where else "") for h in found
+    ]
+    notes = [] if found else ["No run fits."]
+    return Listing(found, ("run", "status", "profile", "model", "prompt", "found in"), rows, notes)

@@ -32,6 +32,8 @@ Commands:
   %agent runs               the runs of this notebook, the newest first
   %agent show [RUN]         a stored run; the last one if none is named
   %agent worldinfo ACTION   list show import activate: the lorebooks of this notebook
+  %agent approve [RUN]      carry out the plan of a run with --plan
+  %agent permissions ACTION list allow ask deny remove safety: what agents may do here
   %agent notebook [PATH]    which notebook this is, or say so
   %agent help               this text
   %agent -- TEXT            a prompt that begins with one of these words
@@ -41,6 +43,7 @@ Examples:
   %%agent writer --temperature 0 --seed 1 --max-tokens 500
   %%agent --continue
   %%agent --set limits.turns=5 --replay
+  %agent permissions allow Bash --pattern "command=pytest*"
 """
 
 

@@ -25,7 +25,7 @@ class Notebook:
         self.shell = shell
         self.path = NotebookPath(shell.user_ns, in_kernel=getattr(shell, "kernel", None) is not None)
         self.memory: dict[str, str | None] = {}
-        self.front_ends = FrontEnds()
+        self.front_ends = FrontEnds(self._guide)
         self.cells = CellLog(shell)
         self._session: Session | None = None
         self._foreground: Foreground | None = None
@@ -59,6 +59,9 @@ class Notebook:
         from tt_kernel.ipython.display import can_ask  # noqa: PLC0415  not before a run
 
         return can_ask(self.shell) or self.front_ends.can_answer("approval", blocked=self.foreground.is_blocked)
+
+    def _guide(self, text: str, run: str) -> None:
+        self.session.guide(text, run)
 
     def close(self) -> None:
         """End the processes of the session, without waiting for them."""

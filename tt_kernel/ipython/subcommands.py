@@ -26,7 +26,6 @@ _NOT_YET = frozenset(
         "branch",
         "doctor",
         "export",
-        "find",
         "freeze",
         "mcp",
         "memory",
@@ -168,9 +167,11 @@ SUBCOMMANDS = {
     "profile": Subcommand(_profile, values="action profile field=value", accepts=_is_profile),
     "profiles": Subcommand(_profiles),
     "prompt": Subcommand(_prompt, values="profile", accepts=_is_prompt),
+    "check": Subcommand(_late("experiment_commands", "check")),
     "diff": Subcommand(
         _late("experiment_commands", "diff"), values="run run", accepts=_late("experiment_commands", "are_two_runs")
     ),
+    "find": Subcommand(_late("experiment_commands", "find"), accepts=_late("experiment_commands", "is_search")),
     "fix": Subcommand(_late("run_commands", "fix"), values="run", accepts=_about_run_and_more),
     "guide": Subcommand(_late("run_commands", "guide"), accepts=_late("run_commands", "is_guidance")),
     "prune": Subcommand(_late("run_commands", "prune"), accepts=_late("run_commands", "is_prune")),

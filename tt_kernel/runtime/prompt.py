@@ -8,7 +8,7 @@ system prompt, be it the default one or the profile's own.
 from collections.abc import Sequence
 
 from tt_kernel.domain.calls import StoredFile
-from tt_kernel.domain.ids import builtin
+from tt_kernel.domain.ids import ToolId, builtin
 from tt_kernel.domain.messages import Message, SystemMessage, UserMessage
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.specs import Snapshot
@@ -28,6 +28,9 @@ _GUIDANCE: tuple[tuple[str, str], ...] = (
     ("workspace.write_file", "{name}: create a file, append to it, or rewrite one you have read."),
     ("workspace.shell", "{name}: Bash with jq, Python and JavaScript in a sandbox; files stay, variables do not."),
     ("dice.roll", "{name}: only where dice or chance are asked for."),
+    ("ToolSearch", "{name}: there are more tools than are shown; look for one before you say that it cannot be done."),
+    ("TaskCreate", "{name}: keep a list where the work has three steps or more, and keep it up to date."),
+    ("AskUserQuestion", "{name}: only what the user must decide and you cannot find out."),
     ("agent.delegate", "{name}: give a part of the work to another agent, if that helps. It works while you go on."),
     ("agent.await", "{name}: wait for agents that work for you, or see how far they are."),
     ("agent.handoff", "{name}: give the whole task to another agent. It must be your last call."),
@@ -36,6 +39,7 @@ _GUIDANCE: tuple[tuple[str, str], ...] = (
     ("task.return", "{name}: give your result to the agent that asked. It must be your last call."),
 )
 
+EXIT_PLAN = builtin("ExitPlanMode")
 _WRITERS = ("workspace.write_file", "workspace.apply_patch", "workspace.shell")
 
 
@@ -73,6 +77,8 @@ def system_prompt(
     """
     own = profile.instructions.agent_system_prompt
     text = own if own is not None else default_system_prompt(profile, snapshot, session=session)
+    if own is not None and EXIT_PLAN in _ids(snapshot):
+        text = f"{own}\n\n{_planning(snapshot)}"
     return "\n\n".join([text, *(directory for directory in directories if directory)])
 
 
@@ -90,7 +96,7 @@ def default_system_prompt(profile: Profile, snapshot: Snapshot, *, session: bool
 def _opening(snapshot: Snapshot) -> str:
     if not snapshot.bindings:
         return "You answer a request from a cell of a Jupyter notebook."
-    names = ", ".join(binding.name for binding in snapshot.bindings)
+    names = ", ".join(binding.name for binding in snapshot.shown)
     if snapshot.completion == "return":
         return f"You are an agent that works on a task for another agent, with these tools: {names}."
     return (
@@ -140,9 +146,23 @@ def _memory(profile: Profile, snapshot: Snapshot) -> str:
 def _ending(profile: Profile, snapshot: Snapshot) -> str:
     if snapshot.completion == "return":
         return _returning(snapshot)
+    if EXIT_PLAN in _ids(snapshot):
+        return _planning(snapshot)
     if snapshot.completion == "reply" or snapshot.call_name(builtin("workspace.finish")) is None:
         return "When you are done, answer the user in plain text; that ends the run."
     return _finishing(profile, snapshot)
+
+
+def _ids(snapshot: Snapshot) -> set[ToolId]:
+    return {binding.spec.id for binding in snapshot.bindings}
+
+
+def _planning(snapshot: Snapshot) -> str:
+    """Spec liveagent §16. A profile's own prompt knows nothing of this, so it is added to that one too."""
+    return (
+        "This run only plans: look around and change nothing. When you know what should be done, call "
+        f"{snapshot.call_name(EXIT_PLAN)} with the whole plan; that ends the run. The plan is carried out after the user has approved it."
+    )
 
 
 def _returning(snapshot: Snapshot) -> str:

@@ -6,16 +6,20 @@ SUMMARY_CHARS = 120
 
 
 def call_summary(result: ToolResult) -> str:
-    """`3 entries`, `exit 0`, `1 image`, the first line of an error ..."""
-    if result.is_error and result.error_code != "workspace.shell_exit":
+    """`3 entries`, `exit 0`, `running`, `1 image`, the first line of an error ..."""
+    if result.is_error and result.error_code not in _BY_EXIT_CODE:
         return _line(result.content)
     facts = result.structured if isinstance(result.structured, dict) else {}
-    parts = [_fact(key, facts[key]) for key in _FACTS if key in facts]
+    parts = [_fact(key, facts[key]) for key in _FACTS if facts.get(key) is not None]
+    if "exitCode" in facts and facts["exitCode"] is None:
+        parts.append(str(facts.get("status", "")))
     if result.images:
         parts.append(_plural(len(result.images), "image"))
     return ", ".join(part for part in parts if part) or _line(result.content)
 
 
+_BY_EXIT_CODE = ("workspace.shell_exit", "process.failed")
+"""Errors that say no more than an exit code does."""
 _FACTS = ("entries", "hits", "exitCode", "totalLines", "replacements", "total", "outputTruncated", "truncated")
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tt_kernel.session.bench import Bench
-from tt_kernel.store.checkpoints import Checkpoints
 from tt_kernel.store.layout import AgentFolder, user_folder
+from tt_kernel.store.preimages import PreImages
 from tt_kernel.store.roots import RootGrants, project_root
 from tt_kernel.store.workspace import FileLocks, Root, Workspace
 from tt_kernel.toolkit.tool import Tool
@@ -36,7 +36,7 @@ class Beside:
             workspace=Workspace(self.roots(), self._locks),
             save_file=bench.results.save_file,
             call_name=bench.snapshot.call_name,
-            checkpoints=Checkpoints(lambda: bench.folder.layout.checkpoints),
+            checkpoints=PreImages(lambda: bench.folder.layout.checkpoints),
             accepts_images=bench.accepts_images,
             sealed=sealed,
         )

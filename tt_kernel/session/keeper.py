@@ -1,4 +1,4 @@
-"""Checkpoints of a run that has a folder: before commits and at its end (spec tauritavern §7.7)."""
+"""PreImages of a run that has a folder: before commits and at its end (spec tauritavern §7.7)."""
 
 from dataclasses import dataclass
 from typing import Literal

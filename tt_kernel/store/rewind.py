@@ -14,7 +14,7 @@ from typing import Literal
 from tt_kernel.domain.canonical import digest_bytes
 from tt_kernel.domain.errors import StorageFault, ToolError, UserError
 from tt_kernel.store.atomic import write_bytes
-from tt_kernel.store.checkpoints import ABSENT, SUBFOLDER, Change, Condition, move_folder, read_changes
+from tt_kernel.store.preimages import ABSENT, SUBFOLDER, Change, Condition, move_folder, read_changes
 from tt_kernel.store.workspace import Place, Root, Workspace, entry_kind
 
 Action = Literal["undo", "done", "conflict", "lost"]

@@ -1,4 +1,4 @@
-"""Checkpoints of a run: copies of its files and where its conversation was (spec tauritavern §7.7, §10.4).
+"""PreImages of a run: copies of its files and where its conversation was (spec tauritavern §7.7, §10.4).
 
 `checkpoints/cp_000001/` holds `checkpoint.json` and the workspace files below `files/`. `terminal_seq` is the last event of the
 journal when it was taken; the conversation itself is in the journal.

@@ -64,7 +64,7 @@ def approved(
             decision = decide(spec, request.name, request.arguments.for_model)
             if decision.decision == "deny":
                 return denied(request, decision)
-            if decision.decision == "allow" or grants.cover(spec, decision.rule, request.arguments.for_model):
+            if decision.decision == "allow" or grants.cover(spec, decision.rule, decision.arguments):
                 return await inner(request)
             question = await _question(request, spec, decision, window, preview)
             answer = await ask(question)
@@ -102,7 +102,7 @@ async def _question(
         summary=call_summary(call.name, call.arguments.for_model),
         diff=await preview(call) if preview else None,
         timeout_seconds=window,
-        scope=dict(decision.patterns) or _same_subject(call.arguments.for_model),
+        scope=dict(decision.patterns) or _same_subject(decision.arguments),
     )
 
 

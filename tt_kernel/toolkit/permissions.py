@@ -17,7 +17,7 @@ import fnmatch
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tt_kernel.domain.canonical import Json, JsonObject, canonical_json
@@ -46,19 +46,21 @@ class Decision:
         rule: The text of the rule that decided.
         patterns: The argument patterns of that rule; empty for defaults.
         unattended: It asks, but nobody can answer here.
+        arguments: What was judged, where it asks: a path may be spelled differently from the call's.
     """
 
     decision: Verdict
     rule: str
     patterns: Mapping[str, str] = field(default_factory=dict)
     unattended: bool = False
+    arguments: JsonObject = field(default_factory=dict)
 
-    def refusal(self, name: str, arguments: JsonObject | None = None) -> str:
+    def refusal(self, name: str) -> str:
         """Why the tool `name` was not run, and how that can be changed: for the model and for the person who reads on."""
         if self.unattended:
             return (
                 f'{name} was not run: rule "{self.rule}" and nobody can answer here. '
-                f"The user can allow it with %agent permissions allow {name}{_option(arguments or {})}. "
+                f"The user can allow it with %agent permissions allow {name}{_option(self.arguments)}. "
                 "Do not repeat this call."
             )
         return f'{name} was not run: rule "{self.rule}" forbids it. Do not repeat this call.'
@@ -90,9 +92,11 @@ class PermissionEngine:
             arguments: Decoded arguments.
         """
         decision = self._decision(spec, name, arguments)
-        if decision.decision == "ask" and not self._interactive:
-            return Decision("deny", decision.rule, decision.patterns, unattended=True)
-        return decision
+        if decision.decision != "ask":
+            return decision
+        if self._interactive:
+            return replace(decision, arguments=arguments)
+        return replace(decision, decision="deny", unattended=True, arguments=arguments)
 
     def _decision(self, spec: ToolSpec, name: str, arguments: JsonObject) -> Decision:
         matching = [rule for rule in self._rules() if _applies(rule, spec, name, arguments)]

@@ -84,7 +84,7 @@ def permitted(decide: Decide, spec_of: SpecOf) -> Wrapper:
 
 
 def denied(call: ToolCall, decision: Decision) -> ToolResult:
-    return ToolResult.error(call, DENIED, decision.refusal(call.name, call.arguments.for_model), rule=decision.rule)
+    return ToolResult.error(call, DENIED, decision.refusal(call.name), rule=decision.rule)
 
 
 def timed(seconds: float, applies: Callable[[ToolCall], bool], code: str = "tool.timeout") -> Wrapper:

@@ -14,7 +14,7 @@ from tt_kernel.domain.arguments import ToolArguments
 from tt_kernel.domain.calls import StoredFile, ToolCall, ToolResult
 from tt_kernel.domain.canonical import Json, digest_bytes
 from tt_kernel.domain.ids import ROOT_INVOCATION, CallId, builtin
-from tt_kernel.store.checkpoints import Checkpoints
+from tt_kernel.store.preimages import PreImages
 from tt_kernel.store.roots import RootGrants, project_root
 from tt_kernel.store.workspace import Workspace
 from tt_kernel.tools.project import ProjectDesk, preview, project_tools
@@ -34,7 +34,7 @@ class Bench:
             "workspace": self.workspace,
             "save_file": self._save,
             "call_name": lambda tool: tool.native,
-            "checkpoints": Checkpoints(lambda: self.checkpoints),
+            "checkpoints": PreImages(lambda: self.checkpoints),
         }
         self.desk = ProjectDesk(**(defaults | fields))  # type: ignore[arg-type]
         self._tools = {str(tool.spec.id): tool for tool in project_tools(self.desk)}

@@ -6,7 +6,7 @@ from pathlib import Path
 from tt_kernel.domain.calls import ToolCall
 from tt_kernel.domain.errors import TTError
 from tt_kernel.domain.ids import builtin
-from tt_kernel.store.checkpoints import MAX_RECORDS, MAX_TOTAL_BYTES, folder_size
+from tt_kernel.store.preimages import MAX_RECORDS, MAX_TOTAL_BYTES, folder_size
 from tt_kernel.store.workspace import shown
 from tt_kernel.tools.project.deleting import Doomed, doomed
 from tt_kernel.tools.project.desk import ProjectDesk

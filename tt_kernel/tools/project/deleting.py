@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tt_kernel.domain.calls import ToolCall
 from tt_kernel.domain.errors import ToolError
-from tt_kernel.store.checkpoints import Kept
+from tt_kernel.store.preimages import Kept
 from tt_kernel.store.workspace import EntryKind, Place, entry_kind, quoted, shown
 from tt_kernel.toolkit.declare import builtin_tool
 from tt_kernel.toolkit.tool import Outcome

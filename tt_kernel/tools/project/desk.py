@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tt_kernel.domain.calls import StoredFile
 from tt_kernel.domain.ids import ToolId, builtin
-from tt_kernel.store.checkpoints import Checkpoints
+from tt_kernel.store.preimages import PreImages
 from tt_kernel.store.workspace import Workspace
 from tt_kernel.tools.project.seen import SeenFiles
 
@@ -33,7 +33,7 @@ class ProjectDesk:
     save_file: SaveFile
     call_name: Callable[[ToolId], str | None]
     seen: SeenFiles = field(default_factory=SeenFiles)
-    checkpoints: Checkpoints | None = None
+    checkpoints: PreImages | None = None
     accepts_images: bool = True
     sealed: tuple[Path, ...] = ()
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from tt_kernel.domain.calls import ToolCall
 from tt_kernel.domain.canonical import JsonObject, digest_bytes
 from tt_kernel.domain.errors import ToolError
-from tt_kernel.store.checkpoints import Kept
+from tt_kernel.store.preimages import Kept
 from tt_kernel.toolkit.declare import builtin_tool
 from tt_kernel.toolkit.tool import Outcome
 from tt_kernel.tools.project.desk import ProjectDesk

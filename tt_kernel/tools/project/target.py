@@ -9,7 +9,7 @@ from tt_kernel.domain.calls import ToolCall
 from tt_kernel.domain.canonical import digest_bytes
 from tt_kernel.domain.errors import ToolError
 from tt_kernel.domain.ids import Digest
-from tt_kernel.store.checkpoints import Kept
+from tt_kernel.store.preimages import Kept
 from tt_kernel.store.workspace import MustMatch, MustNotExist, Place, entry_kind, quoted, shown
 from tt_kernel.tools.project.desk import ProjectDesk
 from tt_kernel.tools.project.guidance import NOT_A_FILE, guided, stale

@@ -358,10 +358,14 @@ function drawGuidance(form, meta, host) {
   input.setAttribute("aria-label", "Guidance for the running agent");
   const send = button("tt-run-send", "Send");
   send.type = "submit";
-  form.append(input, send);
+  const outcome = element("span", "tt-run-label");
+  outcome.setAttribute("role", "status");
+  form.append(input, send, outcome);
+  input.dataset.lmSuppressShortcuts = "true";
   form.onsubmit = (event) => {
     event.preventDefault();
-    if (input.value.trim()) host.guide(input.value);
+    if (!input.value.trim()) return;
+    Promise.resolve(host.guide(input.value)).then((text) => (outcome.textContent = clean(text)));
     input.value = "";
   };
 }

@@ -85,7 +85,7 @@ class Withdrawn(Frozen):
 _LINE: TypeAdapter[Change | Withdrawn] = TypeAdapter(Change | Withdrawn)
 
 
-class Checkpoints:
+class PreImages:
     """Keeps what a run is about to change. Used from several threads.
 
     Args:
