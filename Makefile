@@ -85,6 +85,7 @@ contracts: .venv/.developer ## import contracts: layers, strangers, cycles
 
 unit: venv labextension ## unit tests, the front end's and the browser's included (ARGS="-k name" selects)
 	@.ci/chromium
+	@.ci/sandbox
 	@$(BIN)/pytest -v -n 2 --dist=loadfile tests --ignore=tests/bench $(ARGS)
 
 nbval: venv ## the notebooks as tests: strictly, twice, under each kernel

@@ -68,3 +68,16 @@ def _groups():
             module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
             groups |= {value.spec.group for value in vars(module).values() if isinstance(value, Declaration)}
     return groups
+
+
+def test_the_front_end_knows_every_message_of_the_kernel():
+    """The table in ipython/comms.py is the protocol; asking.ts is its other side."""
+    from tt_kernel.ipython import comms
+
+    to_kernel, to_front_end = comms.__doc__.split("Kernel -> front end")
+    asking = (FRONT_END / "src" / "asking.ts").read_text(encoding="utf-8")
+    names = re.findall(r"^    ([a-z_]+) +\{", to_kernel, re.MULTILINE) + re.findall(
+        r"^    ([a-z_]+) +\{", to_front_end, re.MULTILINE
+    )
+    assert len(names) >= 10
+    assert [name for name in names if f"'{name}'" not in asking] == []

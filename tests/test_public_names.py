@@ -7,6 +7,7 @@ import pytest
 import tt_kernel
 
 PUBLIC = [
+    "Judge",
     "ModelUnavailable",
     "OutcomeUnknown",
     "ProfileInvalid",
@@ -20,9 +21,11 @@ PUBLIC = [
     "ToolError",
     "UserError",
     "arun",
+    "diff",
     "load_ipython_extension",
     "replay",
     "run",
+    "sweep",
     "tool",
     "unload_ipython_extension",
 ]
@@ -37,7 +40,7 @@ def test_every_public_name_is_there(name: str) -> None:
     assert callable(getattr(tt_kernel, name))
 
 
-@pytest.mark.parametrize("name", ["Run", "Session", "ToolContext", "arun", "replay", "run", "tool"])
+@pytest.mark.parametrize("name", ["Run", "Session", "ToolContext", "arun", "diff", "replay", "run", "sweep", "tool"])
 def test_what_people_call_is_explained(name: str) -> None:
     assert len(getattr(tt_kernel, name).__doc__ or "") > 40
 

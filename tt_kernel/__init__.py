@@ -20,6 +20,9 @@ if TYPE_CHECKING:
         UserError,
     )
     from tt_kernel.domain.runs import Run
+    from tt_kernel.experiments.checks import Judge
+    from tt_kernel.experiments.diff import diff
+    from tt_kernel.experiments.sweep import sweep
     from tt_kernel.session.api import arun, replay, run
     from tt_kernel.session.core import Session
     from tt_kernel.tools.functions import ToolContext, tool
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Judge",
     "ModelUnavailable",
     "OutcomeUnknown",
     "ProfileInvalid",
@@ -40,20 +44,25 @@ __all__ = [
     "ToolError",
     "UserError",
     "arun",
+    "diff",
     "load_ipython_extension",
     "replay",
     "run",
+    "sweep",
     "tool",
     "unload_ipython_extension",
 ]
 
 _HOMES = {
+    "Judge": "tt_kernel.experiments.checks",
     "Run": "tt_kernel.domain.runs",
     "Session": "tt_kernel.session.core",
     "ToolContext": "tt_kernel.tools.functions",
     "arun": "tt_kernel.session.api",
+    "diff": "tt_kernel.experiments.diff",
     "replay": "tt_kernel.session.api",
     "run": "tt_kernel.session.api",
+    "sweep": "tt_kernel.experiments.sweep",
     "tool": "tt_kernel.tools.functions",
 }
 

@@ -77,7 +77,7 @@ def test_the_prompt_of_a_line_is_everything_from_the_first_other_word_on(line, t
         ("-m", "-m needs a value: -m MODEL"),
         ("-m -q", "-m needs a value"),
         ("--modle x", "There is no option --modle. Did you mean --model?"),
-        ("--xyz", "There is no option --xyz. %agent[?] lists"),
+        ("--zzz", "There is no option --zzz. %agent[?] lists"),
         ("--live --replay", "exclude each other"),
         ("--live=1", "--live takes no value; got '1'"),
         ("--set limits", "--set needs FIELD=VALUE"),

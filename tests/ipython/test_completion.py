@@ -30,7 +30,7 @@ def test_options_in_both_forms(shell):
 
 
 def test_options_that_do_not_work_yet_are_not_offered(shell):
-    assert not {"--vary", "--session", "--repeat"} & texts(shell, "%%agent --|")
+    assert not {"--background"} & texts(shell, "%%agent --|")
 
 
 @pytest.mark.parametrize(

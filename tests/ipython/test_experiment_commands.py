@@ -95,3 +95,64 @@ def test_find_by_words_and_facts(cells):
     assert len(cells("%agent find status:completed in:prompt the words hello please")[0].result) == 0
     assert "No run fits." in cells("%agent find nothing")[1]
     assert "Echo." in cells("%agent find the heaviest penguin of all")[1]
+
+
+def test_branch_runs_shows_and_replays_and_tree_draws_it(cells):
+    cells("%%agent -o a -t dice.roll\nplease roll")
+    run = cells.shell.user_ns["a"]
+    line = f'%agent branch {run.id} --turn 2 --result 1="you rolled 99"'
+    _, out = cells(line)
+    made = cells.shell.user_ns["_"]
+    assert made.id != run.id
+    assert made.tool_calls[0].result.content == "you rolled 99"
+    assert out.count("Rolled once.") == 1
+    cells(line + " --replay")
+    assert cells.shell.user_ns["_"].view == made.view
+    _, drawn = cells("%agent tree")
+    assert f"└─ {made.id} completed [branch at turn 2] result 1: you rolled 99" in drawn
+
+
+@pytest.mark.parametrize(
+    ("rest", "says"),
+    [
+        ("", "Write: %agent branch RUN"),
+        ("last --turn x", "--turn needs a number"),
+        ("last --nope", "--nope is no option here"),
+        ("last --result 1", "--result 1 is no assignment"),
+        ("last --turn 7 --message hi", "can be branched at the turns 1 to 1"),
+    ],
+)
+def test_branch_says_what_is_wrong(cells, rest, says):
+    cells("%%agent\nhello")
+    assert says in failed(cells(f"%agent branch {rest}")[0], UsageProblem)
+
+
+def test_a_sweep_is_one_table_and_replays(cells):
+    line = "%%agent -o s --vary who=Ann,Bob --vary sampling.temperature=0,1 --repeat 2 --check \"'Echo' in text\"\nGreet @{who}."
+    _, out = cells(line)
+    found = cells.shell.user_ns["s"]
+    assert len(found) == 8
+    assert [row.case.prompt for row in found.rows[:5]] == ["Greet Ann."] * 4 + ["Greet Bob."]
+    assert out.count("sweep of 4 points, 8 runs, 8 completed") == 1
+    assert "2/2 (34% to 100%)" in out
+    _, again = cells(line)
+    assert all(row.replayed for row in cells.shell.user_ns["s"])
+    assert again == out
+    timed, shown = cells("%%time\n" + line)
+    assert "sweep of 4 points" in shown
+    assert timed.result is cells.shell.user_ns["s"]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("--vary nonsense=1,2", "is no profile field"),
+        ("--vary model", "--vary needs FIELD"),
+        ("--repeat 0", "--repeat needs a number"),
+        ("--repeat 2 --session x", "leave out --session"),
+        ("--vary who=[1", "is no JSON list"),
+    ],
+)
+def test_a_sweep_that_makes_no_sense_starts_nothing(cells, line, says):
+    assert says in failed(cells(f"%%agent {line}\nGreet @{{who}}.")[0], UsageProblem)
+    assert not (cells.folder / "nb.agent" / "runs").exists()

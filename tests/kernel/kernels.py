@@ -30,6 +30,20 @@ class Output:
     def view(self) -> dict:
         return self.final[RUN_MIME]
 
+    def absorb(self, message: dict) -> None:
+        content = message["content"]
+        match message["msg_type"]:
+            case "display_data":
+                self.displays.append(content)
+            case "update_display_data":
+                self.updates.append(content)
+            case "stream":
+                self.text += content["text"]
+            case "error":
+                self.errors.append(content)
+            case "execute_result":
+                self.results.append(content)
+
 
 class Kernel:
     def __init__(self, manager: KernelManager) -> None:
@@ -58,7 +72,7 @@ class Kernel:
             if on_message is not None:
                 on_message(message)
             if parent in outputs:
-                self._absorb(outputs[parent], message)
+                outputs[parent].absorb(message)
                 if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
                     waiting.discard(parent)
         unanswered = set(ids)
@@ -76,21 +90,6 @@ class Kernel:
 
     def interrupt(self) -> None:
         self.manager.interrupt_kernel()
-
-    @staticmethod
-    def _absorb(output: Output, message: dict) -> None:
-        content = message["content"]
-        match message["msg_type"]:
-            case "display_data":
-                output.displays.append(content)
-            case "update_display_data":
-                output.updates.append(content)
-            case "stream":
-                output.text += content["text"]
-            case "error":
-                output.errors.append(content)
-            case "execute_result":
-                output.results.append(content)
 
 
 @contextmanager

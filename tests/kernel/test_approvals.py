@@ -33,6 +33,11 @@ conversations:
       - call: bump
         with: {by: 2, note: a}
       - say: Done.
+  - when: write
+    turns:
+      - call: Write
+        with: {path: notes.txt, content: "new line\\n"}
+      - say: Done.
   - when: question
     turns:
       - call: AskUserQuestion
@@ -151,6 +156,28 @@ def test_the_question_shows_everything_and_approving_runs_it(folder):
         assert front.of("approval_settled") == [{"type": "approval_settled", "id": asked["id"], "outcome": "approve"}]
         assert k.run("print(total)").text == "[2]\n"
     assert decided(folder) == [{"decision": "approve", "reason": "", "by": "user", "scope": ""}]
+
+
+def test_a_change_of_a_file_is_shown_as_a_diff(folder):
+    """Field report 75: tool name, full arguments and diff."""
+    (folder / "notes.txt").write_text("old line\n")
+    with kernel(folder) as k:
+        front = answering(k, decision="deny")
+        cell(k, "write it", front, line="engineer")
+        (asked,) = front.of("approval_requested")
+    assert asked["arguments"] == {"path": "notes.txt", "content": "new line\n"}
+    assert asked["diff"].splitlines()[-2:] == ["-old line", "+new line"]
+    assert (asked["rule"], asked["scope"]) == ("project = ask", {"path": "notes.txt"})
+    assert (folder / "notes.txt").read_text() == "old line\n"
+
+
+def test_the_api_in_a_cell_asks_too(folder):
+    with kernel(folder) as k:
+        k.run(SETUP)
+        front = answering(k, decision="approve")
+        out = cell(k, "", front, code="print((await tt_kernel.arun('please bump', tools=['bump'])).text)")
+        assert out.text == "Done.\n"
+        assert len(front.of("approval_requested")) == 1
 
 
 def test_a_recorded_answer_is_not_asked_for_again(folder):

@@ -6,7 +6,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import Field
+
 from tt_kernel.domain.calls import StoredFile, ToolCall, ToolResult
+from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.connections import Connection
 from tt_kernel.domain.frozen import Frozen
 from tt_kernel.domain.ids import Digest, RunId
@@ -21,6 +24,32 @@ RunStatus = Literal["running", "completed", "partial_success", "cancelled", "fai
 RecordMode = Literal["auto", "live", "replay", "off"]
 
 TERMINAL: frozenset[str] = frozenset({"completed", "partial_success", "cancelled", "failed", "interrupted", "limit"})
+
+
+class TurnEdit(Frozen):
+    """What a branch changes before one of its turns.
+
+    Attributes:
+        turn: The first turn that is asked with the change, from 1.
+        message: What the user says before it.
+        results: Number of a call of the turn before (from 1) -> what the model is told instead of its result.
+        settings: Dotted profile fields, and their values from here on.
+        model: The model from here on.
+    """
+
+    turn: int
+    message: str | None = None
+    results: dict[str, str] = Field(default_factory=dict)
+    settings: dict[str, Json] = Field(default_factory=dict)
+    model: str | None = None
+
+
+class Branch(Frozen):
+    """Where a run comes from: it is run `of` until its turn `turn`. `edits` are all that apply, those of `of` included."""
+
+    of: RunId
+    turn: int
+    edits: tuple[TurnEdit, ...] = ()
 
 
 class RunRequest(Frozen):
@@ -43,6 +72,7 @@ class RunRequest(Frozen):
     session: str | None = None
     persist_base: str | None = None
     chat_digest: Digest | None = None
+    branch: Branch | None = None
     mode: RecordMode = "auto"
     raw: bool = False
 
@@ -74,6 +104,7 @@ class RunRecord(Frozen):
     session: str | None = None
     persist_base: str | None = None
     chat_digest: Digest | None = None
+    branch: Branch | None = None
     mode: RecordMode
     seed: int
     started_at: str

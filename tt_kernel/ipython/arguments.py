@@ -28,7 +28,15 @@ class Options:
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     raw: bool = False
     quiet: bool = False
+    vary: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    repeat: int = 1
+    checks: tuple[str, ...] = ()
     text: str | None = None
+
+    @property
+    def is_sweep(self) -> bool:
+        """More than one run, or one that is checked."""
+        return bool(self.vary or self.checks) or self.repeat != 1
 
 
 LAST = "last"
@@ -80,6 +88,19 @@ def _profile(options: Options, value: str) -> Options:
     return replace(options, profile=value)
 
 
+def _vary(options: Options, value: str) -> Options:
+    name, equals, text = value.partition("=")
+    if not equals or not name or not text:
+        raise UsageProblem(message=f"--vary needs FIELD=VALUE,VALUE, for example --vary model=a:x,b:y; got {value!r}.")
+    return replace(options, vary={**options.vary, name: text})
+
+
+def _repeat(options: Options, value: str) -> Options:
+    if not value.isdigit() or value == "0":
+        raise UsageProblem(message=f"--repeat needs a number from 1 on; got {value!r}.")
+    return replace(options, repeat=int(value))
+
+
 OPTIONS = (
     Option(("-p", "--profile"), "PROFILE", "the agent's profile (default: assistant)", _profile),
     Option(("-m", "--model"), "MODEL", "the model, as provider:model", lambda o, v: replace(o, model=v)),
@@ -100,11 +121,14 @@ OPTIONS = (
     Option(("--seed",), "NUMBER", "short for --set sampling.seed=NUMBER", _setting("sampling.seed")),
     Option(("--max-tokens",), "NUMBER", "short for --set sampling.max_tokens=NUMBER", _setting("sampling.max_tokens")),
     Option(("--plan",), "", "only look around and end with a plan; %agent approve carries it out", lambda o, _: _setting("run.plan")(o, "true")),
+    Option(("--vary",), "FIELD=V1,V2", "run with each value of a profile field, model, profile, tools or @{name} (repeat it)", _vary),
+    Option(("--repeat",), "N", "run it N times; the n-th has the n-th recording", _repeat),
+    Option(("--check",), "EXPR", "check each answer: an expression of text, calls, run ... (repeat it)", lambda o, v: replace(o, checks=(*o.checks, v))),
     Option(("--raw",), "", "leave @{…} in the prompt as it is", lambda o, _: replace(o, raw=True)),
     Option(("-q", "--quiet"), "", "show nothing; the Run is in _", lambda o, _: replace(o, quiet=True)),
 )  # fmt: skip
 
-NOT_YET = ("--vary", "--repeat", "--background", "--check")
+NOT_YET = ("--background",)
 """Words of the grammar whose time has not come."""
 
 _BY_NAME = {name: option for option in OPTIONS for name in option.names}

@@ -94,12 +94,13 @@ def cell_publisher(shell: Any, heard: Callable[..., None] = lambda *_, **__: Non
 
     Args:
         shell: Whose display.
-        heard: Told too (data, display id, `update`): `CellLog.displayed`, which does not hear other threads.
+        heard: `CellLog.displayed`, told where the log does not hear other threads: hooks belong to a thread.
     """
     transient = {"display_id": f"tt-{uuid.uuid4().hex}"}  # transient: not saved, so it may be random
 
     def publish(data: JsonObject, metadata: JsonObject, update: bool) -> None:
-        heard(data, transient["display_id"], update=update)
+        if hasattr(shell.display_pub, "register_hook"):
+            heard(data, transient["display_id"], update=update)
         shell.display_pub.publish(data=data, metadata=metadata, transient=transient, update=update)
 
     return publish

@@ -76,11 +76,26 @@ class AgentMagics(Magics):
         self.shown = None
 
     def _run(self, options: Options, prompt: str) -> object:
+        if options.is_sweep:
+            from tt_kernel.ipython.sweeping import conclude_sweep, start_sweep  # noqa: PLC0415
+
+            sweep = start_sweep(self.notebook, options, prompt, shows=False)
+            with giving_up_in_one_line():
+                self.notebook.foreground.wait(sweep.settled, sweep.cancel)
+            return conclude_sweep(self.notebook, sweep, is_value=True)
         from tt_kernel.ipython.running import start  # noqa: PLC0415  wires everything; not before a run
 
         return self._finish(start(self.notebook, options, prompt))
 
     async def _await(self, options: Options, prompt: str) -> None:
+        if options.is_sweep:
+            from tt_kernel.ipython.sweeping import conclude_sweep, start_sweep  # noqa: PLC0415
+
+            sweep = start_sweep(self.notebook, options, prompt, shows=True)
+            with giving_up_in_one_line():
+                await self.notebook.foreground.wait_async(sweep.settled, sweep.cancel)
+            conclude_sweep(self.notebook, sweep, is_value=False)
+            return
         from tt_kernel.ipython.running import start  # noqa: PLC0415  wires everything; not before a run
 
         await self._finish_async(start(self.notebook, options, prompt))

@@ -45,6 +45,7 @@ class Notebook:
         if self._session is None or self._session.notebook != path:
             self.close()
             self._session = self._new_session(path)
+        self._session.interactive = self.can_answer  # of the cell that asks, also through `tt_kernel.run`
         return self._session
 
     @cached_property

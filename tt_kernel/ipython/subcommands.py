@@ -23,7 +23,6 @@ _RUN_ID = re.compile(r"[0-9a-f]{8}(\.\d+)?")
 _RUN_PREFIX = re.compile(r"[0-9a-f]{4,8}(\.\d+)?")
 _NOT_YET = frozenset(
     [
-        "branch",
         "doctor",
         "export",
         "freeze",
@@ -157,7 +156,9 @@ class Subcommand:
 SUBCOMMANDS = {
     "?": Subcommand(_help),
     "help": Subcommand(_help),
-    "approve": Subcommand(_late("plan_commands", "approve"), values="run", accepts=_late("plan_commands", "is_approve")),
+    "approve": Subcommand(
+        _late("plan_commands", "approve"), values="run", accepts=_late("plan_commands", "is_approve")
+    ),
     "notebook": Subcommand(_notebook, 1, "path"),
     "permissions": Subcommand(
         _late("permission_commands", "permissions"),
@@ -167,6 +168,9 @@ SUBCOMMANDS = {
     "profile": Subcommand(_profile, values="action profile field=value", accepts=_is_profile),
     "profiles": Subcommand(_profiles),
     "prompt": Subcommand(_prompt, values="profile", accepts=_is_prompt),
+    "branch": Subcommand(
+        _late("branch_commands", "branch"), values="run", accepts=_late("branch_commands", "is_branch")
+    ),
     "check": Subcommand(_late("experiment_commands", "check")),
     "diff": Subcommand(
         _late("experiment_commands", "diff"), values="run run", accepts=_late("experiment_commands", "are_two_runs")
@@ -186,6 +190,7 @@ SUBCOMMANDS = {
     "worldinfo": Subcommand(
         _late("worldinfo_commands", "worldinfo"), accepts=_late("worldinfo_commands", "is_worldinfo")
     ),
+    "tree": Subcommand(_late("branch_commands", "tree")),
     "why": Subcommand(
         _late("experiment_commands", "why"), values="run", accepts=_late("experiment_commands", "is_run_or_nothing")
     ),

@@ -78,6 +78,10 @@ class RecordedProvider:
             else:
                 yield chunk
 
+    def switch(self, name: str, identity: Json, make: Callable[[], Provider]) -> None:
+        """Another model is asked from the next request on."""
+        self.name, self.identity, self._make, self._inner = name, identity, make, None
+
     async def aclose(self) -> None:
         if self._inner is not None:
             await self._inner.aclose()

@@ -25,6 +25,7 @@ from tt_kernel.runtime.limits import Meter
 from tt_kernel.runtime.progress import Progress
 from tt_kernel.runtime.projection import RunProjection
 from tt_kernel.session.bench import Bench
+from tt_kernel.session.branching import apply_edits
 from tt_kernel.session.compacting import compactor_of, first_reply
 from tt_kernel.session.keeper import Keeper
 from tt_kernel.session.ledger import Ledger
@@ -211,6 +212,7 @@ class _Builder:
             write=self.ledger.write,
             drafts=Drafts(self._body(), self._read_text),
         )
+        apply_edits(invocation, self.shared, self.prepared, self.ledger.tape)
         keeper = Keeper(self.ledger, invocation, self.reads, foreground=profile.run.presentation == "foreground")
         invocation.dispatcher.before_commit = keeper.before_commit
         invocation.compactor = compactor_of(

@@ -100,6 +100,7 @@ class Session:
         )
         self.prepare = self.planner.prepare
         self.prepare_replay = self.planner.prepare_replay
+        self.prepare_branch = self.planner.prepare_branch
         self.prepare_resume = self.planner.prepare_resume
         self.prepare_fix = self.planner.prepare_fix
         self.prepare_chat = self.planner.prepare_chat

@@ -73,6 +73,7 @@ class Ledger:
                 session=self.request.session,
                 persist_base=self.request.persist_base,
                 chat_digest=self.request.chat_digest,
+                branch=self.request.branch,
                 mode=self.request.mode,
                 seed=self.seed,
                 started_at=self.started_at,

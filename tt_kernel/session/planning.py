@@ -12,7 +12,7 @@ from tt_kernel.domain.connections import Connection
 from tt_kernel.domain.errors import UsageProblem
 from tt_kernel.domain.messages import Message, UserMessage
 from tt_kernel.domain.profiles import Profile
-from tt_kernel.domain.runs import RecordMode, Run, RunRecord, RunRequest
+from tt_kernel.domain.runs import RecordMode, Run, RunRequest, TurnEdit
 from tt_kernel.domain.sessions import SessionRecord, history_messages
 from tt_kernel.domain.specs import Snapshot
 from tt_kernel.providers.names import ModelFacts, credentials, describe_model
@@ -21,12 +21,13 @@ from tt_kernel.runtime.prompt import initial_messages
 from tt_kernel.runtime.surroundings import Surroundings
 from tt_kernel.session.assembly import is_recorded
 from tt_kernel.session.attachments import attach
+from tt_kernel.session.branching import branch_key, branched
 from tt_kernel.session.chats import Chats, ChatTurn
 from tt_kernel.session.loading import resumed_conversation
 from tt_kernel.session.lookout import Lookout, kept, reads_chat
 from tt_kernel.session.models import Target, first_prompt, startable, target_of
 from tt_kernel.session.prepared import PreparedRun, Revision
-from tt_kernel.session.resume import resumption_of, stored_snapshot
+from tt_kernel.session.resume import of_a_cell, resumption_of, stored_snapshot
 from tt_kernel.session.settings import with_settings
 from tt_kernel.session.toolbox import Toolbox
 from tt_kernel.store.connections import ConnectionShelf
@@ -122,11 +123,29 @@ class Planner:
             continue_from=record.continue_from,
             persist_base=record.persist_base,
             chat_digest=record.chat_digest,
+            branch=record.branch,
             mode="replay",
         )
         around = kept(self.folder.run(record.id), record)
         prepared = self._prepared(request, {}, earlier.messages if earlier else (), functions, around=around)
         return replace(prepared, slot=record.slot, key=record.key)
+
+    def prepare_branch(
+        self,
+        run_id: str,
+        edit: TurnEdit,
+        *,
+        prompt: str | None = None,
+        mode: RecordMode | None = None,
+        functions: Sequence[Callable[..., object]] = (),
+    ) -> PreparedRun:
+        """Another run from a turn of a stored one on; parameters as of `session/branching.py`."""
+        record = of_a_cell(self.index.find(run_id))
+        request = branched(record, self.load(record.id), edit, prompt, self._mode(mode), self.scrubber)
+        earlier = self.earlier(record.continue_from)
+        around = kept(self.folder.run(record.id), record)
+        prepared = self._prepared(request, {}, earlier.messages if earlier else (), functions, around=around)
+        return replace(prepared, key=branch_key(request, record), slot=record.slot)
 
     def prepare_resume(
         self, run_id: str, guidance: str | None = None, *, functions: Sequence[Callable[..., object]] = ()
@@ -136,7 +155,7 @@ class Planner:
         Raises:
             UsageProblem: It cannot go on; the codes are in `session/resume.py`.
         """
-        record = _of_a_cell(self.index.find(run_id))
+        record = of_a_cell(self.index.find(run_id))
         layout = self.folder.run(record.id)
         snapshot = stored_snapshot(layout)
         name = self.notebook
@@ -177,7 +196,7 @@ class Planner:
         functions: Sequence[Callable[..., object]] = (),
     ) -> PreparedRun:
         """A new run that changes the answer of an earlier one, with its tools and conversation (spec tauritavern §10.6)."""
-        record = _of_a_cell(self.index.find(run_id))
+        record = of_a_cell(self.index.find(run_id))
         layout = self.folder.run(record.id)
         earlier = self.load(record.id)
         asked = RunRequest(
@@ -371,12 +390,3 @@ def _session_name(name: str) -> str:
             "agent.session_name_invalid",
             f"{name!r} cannot be a session's name: letters, digits, - and _, at most 64, beginning with a letter or digit.",
         ) from error
-
-
-def _of_a_cell(record: RunRecord) -> RunRecord:
-    """Runs of sessions are neither resumed nor revised (spec tauritavern §10.7)."""
-    if record.session is not None:
-        raise UsageProblem(
-            "agent.session_run", f"Run {record.id} belongs to session {record.session!r}: say there what is to change."
-        )
-    return record

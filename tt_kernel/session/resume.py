@@ -110,3 +110,12 @@ def stored_snapshot(layout: RunLayout) -> Snapshot:
 
 def _refused(code: str, message: str) -> UsageProblem:
     return UsageProblem(f"agent.resume_{code}", message)
+
+
+def of_a_cell(record: RunRecord) -> RunRecord:
+    """The run itself: runs of sessions are neither resumed nor revised (spec tauritavern §10.7)."""
+    if record.session is not None:
+        raise UsageProblem(
+            "agent.session_run", f"Run {record.id} belongs to session {record.session!r}: say there what is to change."
+        )
+    return record

@@ -239,7 +239,7 @@ def _claim(agent_folder: AgentFolder, key: str) -> RunId:
     base = key[:_ID_DIGITS]
     if not _RUN_NAME.fullmatch(base):
         raise ContractBroken(message=f"{key!r} is no run key: it must begin with 8 hexadecimal digits.")
-    number = 1
+    number = _first_free(agent_folder, base)
     while True:
         run_id = RunId(base if number == 1 else f"{base}.{number}")
         try:
@@ -250,6 +250,22 @@ def _claim(agent_folder: AgentFolder, key: str) -> RunId:
             raise storage_fault("create", agent_folder.run(run_id).root, error) from error
         else:
             return run_id
+
+
+def _first_free(agent_folder: AgentFolder, base: str) -> int:
+    """Where to begin: of a thousand repeats in few looks. Where runs were deleted in between, a later free number will do."""
+
+    def taken(number: int) -> bool:
+        return agent_folder.run(base if number == 1 else f"{base}.{number}").root.exists()
+
+    beyond = 1
+    while taken(beyond):
+        beyond *= 2
+    last = beyond // 2  # 0, or taken
+    while beyond - last > 1:
+        middle = (last + beyond) // 2
+        last, beyond = (middle, beyond) if taken(middle) else (last, middle)
+    return beyond
 
 
 def _number(run_id: str) -> int:

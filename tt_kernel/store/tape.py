@@ -69,6 +69,14 @@ class Tape:
         self._chain: Chain | None = None
 
     @property
+    def asked(self) -> Asked:
+        return self._asked
+
+    def switch(self, asked: Asked) -> None:
+        """The next request is made of something else, in the same conversation."""
+        self._asked, self._fixed = asked, digest(_fixed(asked))
+
+    @property
     def request(self) -> Digest | None:
         """The digest of the request asked last."""
         return self._request

@@ -361,7 +361,12 @@ function drawGuidance(form, meta, host) {
   const outcome = element("span", "tt-run-label");
   outcome.setAttribute("role", "status");
   form.append(input, send, outcome);
-  input.dataset.lmSuppressShortcuts = "true";
+  form.dataset.lmSuppressShortcuts = "true";
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.preventDefault(); // JupyterLab takes the key's own action away
+    form.requestSubmit();
+  });
   form.onsubmit = (event) => {
     event.preventDefault();
     if (!input.value.trim()) return;
