@@ -14,7 +14,10 @@ IMAGE = StoredFile(path="p", mime_type="image/png", sha256="0", size=1)
         ({"structured": {"entries": [1], "truncated": True}}, "1 entry, truncated"),
         ({"structured": {"exitCode": 0, "outputTruncated": True}}, "exit 0, output truncated"),
         ({"structured": {"exitCode": 3}, "is_error": True, "error_code": "workspace.shell_exit"}, "exit 3"),
-        ({"structured": {"exitCode": 1, "status": "failed"}, "is_error": True, "error_code": "process.failed"}, "exit 1"),
+        (
+            {"structured": {"exitCode": 1, "status": "failed"}, "is_error": True, "error_code": "process.failed"},
+            "exit 1",
+        ),
         ({"structured": {"exitCode": None, "status": "running"}}, "running"),
         ({"content": "first\nsecond"}, "first"),
         ({"content": "No file.", "is_error": True, "error_code": "x", "structured": {"entries": []}}, "No file."),
