@@ -65,6 +65,15 @@ describe('a live run', () => {
     vi.useRealTimers();
   });
 
+  it('names its folder from the start and links it when it has ended', () => {
+    const view = createRunView(root, { openFile: (link: HTMLElement, path: string) => link.setAttribute('href', path) });
+    const folder = () => root.querySelector<HTMLElement>('.tt-run-footer .tt-run-path')!;
+    view.update(run({ status: 'running', folder: 'a.agent/runs/1' }), { live: true });
+    expect([folder().tagName, folder().textContent]).toEqual(['SPAN', 'a.agent/runs/1']);
+    view.update(run({ folder: 'a.agent/runs/1' }), { live: false });
+    expect(folder().getAttribute('href')).toBe('a.agent/runs/1/run.json');
+  });
+
   it('does not pretend to go on when the kernel is idle', () => {
     createRunView(root, { interrupt: () => {}, isBusy: () => false }).update(run({ status: 'running' }), { live: true });
     expect(root.querySelector('.tt-run-status')!.textContent).toBe('not finished');

@@ -87,6 +87,14 @@ def test_run_all_twice_in_one_kernel_replays(folder):
     assert len(runs(folder)) == 1
 
 
+def test_a_replay_leaves_the_saved_cell_as_it_is_with_its_metadata(folder):
+    with kernel(folder) as k:
+        outs = [k.run("%%agent -t dice.roll\nplease roll", cell="c1") for _ in range(3)]
+        _, again, oncemore = ((out.updates or out.displays)[-1] for out in outs)
+        assert again["metadata"][RUN_MIME]["replayed"] is True
+        assert (again["data"], again["metadata"]) == (oncemore["data"], oncemore["metadata"])
+
+
 SPACE = " "  # an editor would take it off the end of a line
 HARD = r"""braces {x} {{y}} and $HOME $x ?what !ls %magic
 \frac{1}{2} $$E=mc^2$$ 'apostrophe' "quotes" \n not a newline

@@ -80,9 +80,12 @@ class RunStream:
         return assembly.projection.view()
 
     def meta(self) -> ViewMeta:
+        replayed = not self._running().ledger.is_live
+        # How long a replay took is nobody's concern, and would change the saved notebook with each Run All.
+        timed = self._run is None or not replayed
         meta = self._running().projection.meta(
-            elapsed=round(time.monotonic() - self._began, 3),
-            replayed=not self._running().ledger.is_live,
+            elapsed=round(time.monotonic() - self._began, 3) if timed else None,
+            replayed=replayed,
             live=self._run is None,
         )
         if self._run is None or self._prepared.chat is not None:

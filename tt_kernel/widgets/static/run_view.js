@@ -84,7 +84,7 @@ export function createRunView(root, host = {}) {
     if (changed("answer", [view.text, view.textTruncated, meta.live])) drawAnswer(view, meta);
     if (changed("problem", [view.problem, view.problemCode, view.status])) drawProblem(parts.problem, view);
     if (changed("guidance", [meta.live && Boolean(host.guide)])) drawGuidance(parts.guidance, meta, host);
-    if (changed("footer", [view.folder, view.files])) drawFooter(parts.footer, view, host);
+    if (changed("footer", [view.folder, view.files, view.status === "running"])) drawFooter(parts.footer, view, host);
     if (changed("announcement", [view.status])) parts.announcement.textContent = `${view.profile}: ${statusWord(view)}`;
     tick();
   }
