@@ -73,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_notebook_commands(commands)
     _add_run_commands(commands)
     _add_machine_commands(commands)
+    _add_export(commands)
     add_commands(commands, say)
     return parser
 
@@ -124,6 +125,13 @@ def _add_run_commands(commands: Subparsers) -> None:
     show.add_argument("run", metavar="RUN", help="run id, or its first characters")
     show.add_argument("--notebook", type=Path, help="the run's notebook (default: any in this folder)")
     show.set_defaults(command=_show)
+
+
+def _add_export(commands: Subparsers) -> None:
+    export = commands.add_parser("export", help="write a notebook as a script that runs its agent cells and replays")
+    export.add_argument("notebook", type=Path)
+    export.add_argument("--output", type=Path, metavar="FILE", help="where (default: beside the notebook, .py)")
+    export.set_defaults(command=_export)
 
 
 def _add_machine_commands(commands: Subparsers) -> None:
@@ -283,6 +291,17 @@ def _session(notebook: Path, *, must_exist: bool = True) -> "Session":
     if must_exist and not notebook.is_file():
         raise NotFound("notebook.not_found", f"There is no notebook {str(notebook)!r}.")
     return Session(notebook)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from tt_kernel.ipython.script_export import script_of  # noqa: PLC0415  needed here only
+
+    target = options.output or options.notebook.with_suffix(".py")
+    if target.exists() and options.output is None:
+        raise UsageProblem(message=f"{target} exists. Say where to write with --output FILE.")
+    target.write_text(script_of(options.notebook), encoding="utf-8", newline="\n")
+    say(f"Written to {target}.")
+    return 0
 
 
 # ---- this machine

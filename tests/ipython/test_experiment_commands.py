@@ -146,7 +146,7 @@ def test_a_sweep_is_one_table_and_replays(cells):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("--vary nonsense=1,2", "is no profile field"),
+        ("--vary nonsense=1,2 --vary who=a", "is no profile field"),
         ("--vary model", "--vary needs FIELD"),
         ("--repeat 0", "--repeat needs a number"),
         ("--repeat 2 --session x", "leave out --session"),
@@ -156,3 +156,15 @@ def test_a_sweep_is_one_table_and_replays(cells):
 def test_a_sweep_that_makes_no_sense_starts_nothing(cells, line, says):
     assert says in failed(cells(f"%%agent {line}\nGreet @{{who}}.")[0], UsageProblem)
     assert not (cells.folder / "nb.agent" / "runs").exists()
+
+
+def test_costs_by_model_and_cell(cells):
+    cells("%%agent\nhello")
+    cells("%%agent\nhello again")
+    result, out = cells("%agent costs")
+    assert [(c.name, c.runs, c.unpriced) for c in result.result] == [("scripted:script.yaml", 2, 2)]
+    assert "?" in out
+    by_cell, out = cells("%agent costs cell")
+    assert {c.name for c in by_cell.result} == {"hello", "hello again"}
+    assert any(line.startswith("all ") for line in out.splitlines())
+    assert "Echo." in cells("%agent costs of living in Norway")[1]

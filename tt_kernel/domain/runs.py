@@ -171,6 +171,11 @@ class Run:
         """
         return import_module("tt_kernel.experiments.diff").diff(self, other)  # by name: it is built from runs
 
+    def to_openai_messages(self) -> list[dict[str, Any]]:
+        """The conversation in the form of OpenAI's chat completions; images are data URLs."""
+        messages: list[dict[str, Any]] = import_module("tt_kernel.experiments.openai_messages").to_openai_messages(self)
+        return messages
+
     def to_df(self) -> Any:
         """A pandas DataFrame, one row a call: turn, tool, arguments, content, is_error, error_code, images."""
         import pandas as pd  # noqa: PLC0415  heavy, and optional

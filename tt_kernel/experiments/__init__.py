@@ -1,4 +1,4 @@
-"""WHAT YOU DO WITH RUNS: execute a notebook of them; verify, compare, branch and sweep come here.
+"""WHAT YOU DO WITH RUNS: execute a notebook of them, verify, compare, explain, search, sweep, count and freeze.
 
 May import `session` and everything below it. Read `execute.py` first.
 """

@@ -29,6 +29,16 @@ def add_commands(commands: Subparsers, say: Say) -> None:
     check.add_argument("notebooks", type=Path, nargs="+", metavar="NOTEBOOK")
     check.set_defaults(command=lambda options: _check(options, say))
 
+    bundle = commands.add_parser(
+        "bundle", help="one zip file of a notebook, its folder and a manifest; verifies elsewhere"
+    )
+    bundle.add_argument("notebook", type=Path)
+    bundle.add_argument("--output", type=Path, metavar="FILE", help="where (default: beside the notebook, .zip)")
+    bundle.add_argument(
+        "--also", type=Path, nargs="*", default=[], metavar="FILE", help="more files that the code reads"
+    )
+    bundle.set_defaults(command=lambda options: _bundle(options, say))
+
     diff = commands.add_parser("diff", help="compare two runs")
     diff.add_argument("before", metavar="RUN")
     diff.add_argument("after", metavar="RUN")
@@ -56,6 +66,15 @@ def _check(options: argparse.Namespace, say: Say) -> int:
     if not found:
         say("Nothing stands in the way of nbval.")
     return EXIT_FAILED if found else 0
+
+
+def _bundle(options: argparse.Namespace, say: Say) -> int:
+    from tt_kernel.experiments.freeze import bundle  # noqa: PLC0415  wires everything
+
+    target = options.output or options.notebook.with_suffix(".zip")
+    count = bundle(options.notebook, target, options.also)
+    say(f"Written to {target}: {count} files.")
+    return 0
 
 
 def _diff(options: argparse.Namespace, say: Say) -> int:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from tt_kernel.domain.errors import NotFound
 from tt_kernel.domain.views import RUN_MIME, RunView
 from tt_kernel.experiments.execute import CellAnswered, CellStarted, Execution, Progress, execute_notebook
+from tt_kernel.experiments.freeze import tampered
 from tt_kernel.experiments.witness import Testimonies, Testimony
 from tt_kernel.session.core import Session
 
@@ -90,7 +91,7 @@ async def verify_notebook(
         watch = _Watch(Session(notebook), Testimonies(said), report)
         executed = await execute_notebook(execution, watch)
         fresh, saved = _read(executed.destination), _read(notebook)
-    problems = [executed.problem] if executed.problem else []
+    problems = [*([executed.problem] if executed.problem else []), *tampered(notebook)]
     problems += [*_failed_cells(fresh, {run.cell for run in watch.runs if run.verdict != "identical"})]
     return Verified(notebook, (*watch.runs, *_other_outputs(saved, fresh, watch.runs)), tuple(problems))
 

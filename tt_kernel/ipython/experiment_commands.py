@@ -10,12 +10,15 @@ from tt_kernel.ipython.notebook import Notebook
 if TYPE_CHECKING:
     from tt_kernel.domain.runs import Run
     from tt_kernel.experiments.check import Finding
+    from tt_kernel.experiments.costs import Cost
     from tt_kernel.experiments.diff import RunDiff
     from tt_kernel.experiments.search import Hit
     from tt_kernel.experiments.why_page import WhyPage
     from tt_kernel.ipython.listing import Listing
+    from tt_kernel.widgets.pages import Page
 
 MOST_RUNS = 2
+COST_WORDS = frozenset({"model", "day", "profile", "prompt", "status", "cell"})
 MOST_WORDS = 3
 """More words after `find` are a prompt, unless one is a filter."""
 _FILTER = re.compile(r"(tool|model|profile|status|since|until|in):\S")
@@ -96,3 +99,44 @@ def find(notebook: Notebook, words: Sequence[str]) -> "Listing[Hit]":
     ]
     notes = [] if found else ["No run fits."]
     return Listing(found, ("run", "status", "profile", "model", "prompt", "found in"), rows, notes)
+
+
+def is_costs(words: Sequence[str]) -> bool:
+    return len(words) <= 1 and all(word in COST_WORDS for word in words)
+
+
+def costs(notebook: Notebook, words: Sequence[str]) -> "Listing[Cost]":
+    """`%agent costs [model | day | profile | prompt | status | cell]`: what the live runs of this notebook used."""
+    from tt_kernel.experiments.costs import costs as told  # noqa: PLC0415
+    from tt_kernel.experiments.costs import total  # noqa: PLC0415
+    from tt_kernel.ipython.listing import Listing  # noqa: PLC0415
+
+    by = words[0] if words else "model"
+    records = notebook.session.index.list()
+    found = told(records, "prompt" if by == "cell" else by)
+    rows = [_cost_row(cost) for cost in found]
+    rows += [_cost_row(total(records))] if len(found) > 1 else []
+    notes = ["? is the price of a model that is not known."] if any(cost.unpriced for cost in found) else []
+    return Listing(
+        found, (by, "runs", "input", "cached", "output", "cost"), rows, notes if rows else ["There are no runs yet."]
+    )
+
+
+def _cost_row(cost: "Cost") -> tuple[str, ...]:
+    usage = cost.usage
+    numbers = (cost.runs, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+    return (cost.name, *(f"{number:,}" for number in numbers), cost.dollars)
+
+
+def freeze(notebook: Notebook, _: Sequence[str]) -> "Page":
+    """`%agent freeze`: write the manifest of the notebook as it is saved."""
+    from tt_kernel.experiments.freeze import freeze as write  # noqa: PLC0415
+    from tt_kernel.experiments.freeze import shown  # noqa: PLC0415
+    from tt_kernel.widgets.pages import Page  # noqa: PLC0415
+
+    session = notebook.session
+    if session.notebook is None:
+        raise UsageProblem(message="Which notebook is this? Say it with %agent notebook PATH.")
+    path, manifest = write(session.notebook)
+    notes = ["tt verify and tt bundle hold the notebook against it."]
+    return Page(f"frozen in {session.folder.root.name}/{path.name}", ("what", "value"), shown(manifest), notes=notes)

@@ -34,6 +34,14 @@ Commands:
   %agent worldinfo ACTION   list show import activate: the lorebooks of this notebook
   %agent approve [RUN]      carry out the plan of a run with --plan
   %agent permissions ACTION list allow ask deny remove safety: what agents may do here
+  %agent diff A B           two runs held against each other
+  %agent why [RUN]          why a run was not replayed: the first difference from the nearest recording
+  %agent branch RUN ...     another run from a turn on: --turn N and --prompt --message --result CALL=TEXT --set -m
+  %agent tree               which runs come from which
+  %agent find WORDS         runs by words, and tool: model: profile: status: since: until: in:
+  %agent costs [BY]         what the runs used, by model, day, profile, cell or status
+  %agent check              what stands in the way of nbval
+  %agent freeze             write a manifest of versions and digests
   %agent notebook [PATH]    which notebook this is, or say so
   %agent help               this text
   %agent -- TEXT            a prompt that begins with one of these words
@@ -43,6 +51,7 @@ Examples:
   %%agent writer --temperature 0 --seed 1 --max-tokens 500
   %%agent --continue
   %%agent --set limits.turns=5 --replay
+  %%agent --vary model=openai:gpt-5,local:smollm2 --repeat 5 --check "'kg' in text" -o sweep
   %agent permissions allow Bash --pattern "command=pytest*"
 """
 

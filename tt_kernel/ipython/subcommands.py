@@ -25,7 +25,6 @@ _NOT_YET = frozenset(
     [
         "doctor",
         "export",
-        "freeze",
         "mcp",
         "memory",
         "replay",
@@ -172,11 +171,13 @@ SUBCOMMANDS = {
         _late("branch_commands", "branch"), values="run", accepts=_late("branch_commands", "is_branch")
     ),
     "check": Subcommand(_late("experiment_commands", "check")),
+    "costs": Subcommand(_late("experiment_commands", "costs"), accepts=_late("experiment_commands", "is_costs")),
     "diff": Subcommand(
         _late("experiment_commands", "diff"), values="run run", accepts=_late("experiment_commands", "are_two_runs")
     ),
     "find": Subcommand(_late("experiment_commands", "find"), accepts=_late("experiment_commands", "is_search")),
     "fix": Subcommand(_late("run_commands", "fix"), values="run", accepts=_about_run_and_more),
+    "freeze": Subcommand(_late("experiment_commands", "freeze")),
     "guide": Subcommand(_late("run_commands", "guide"), accepts=_late("run_commands", "is_guidance")),
     "prune": Subcommand(_late("run_commands", "prune"), accepts=_late("run_commands", "is_prune")),
     "resume": Subcommand(_late("run_commands", "resume"), values="run", accepts=_about_run),
