@@ -10,7 +10,7 @@ from tt_kernel.domain.canonical import Json, JsonObject, canonical_json
 Kind = Literal["model", "provider", "setting", "tool", "system", "prompt", "message", "image", "result", "other"]
 """What a difference is of: `provider` is what else decides the answers (address, script ...), `system` the system prompt."""
 
-_PARTS: Mapping[str, Kind] = {"model": "model", "identity": "provider", "sampling": "setting", "tools": "tool"}
+_PARTS: Mapping[str, Kind] = {"model": "model", "sampling": "setting", "tools": "tool"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Side:
 
 
 def contrasts(then: Side, now: Side) -> Iterator[Contrast]:
-    """Everything that differs, the first first: model, provider, settings, tools, then the messages in order."""
+    """Everything that differs: model, settings, tools, the messages in order, then what people seldom change: the provider."""
     for part, kind in _PARTS.items():
         old, new = then.fixed.get(part), now.fixed.get(part)
         if canonical_json(old) == canonical_json(new):
@@ -56,12 +56,19 @@ def contrasts(then: Side, now: Side) -> Iterator[Contrast]:
         elif part == "sampling":
             yield from _settings(old or {}, new or {})
         else:
-            sentence = f"The {part} differs: recorded {_short(old)}, now {_short(new)}."
-            yield Contrast(kind, sentence, old=_text(old), new=_text(new))
+            yield _differing(part, kind, old, new)
     yield from _messages(then.messages, now.messages)
+    if canonical_json(old := then.fixed.get("identity")) != canonical_json(new := now.fixed.get("identity")):
+        yield _differing("identity", "provider", old, new)
     if then.line.get("choice") != now.line.get("choice"):
         sentence = f"The tool choice differs: recorded {then.line.get('choice')}, now {now.line.get('choice')}."
         yield Contrast("setting", sentence, "tool choice")
+
+
+def _differing(part: str, kind: Kind, old: Json, new: Json) -> Contrast:
+    return Contrast(
+        kind, f"The {part} differs: recorded {_short(old)}, now {_short(new)}.", old=_text(old), new=_text(new)
+    )
 
 
 def distance(then: Side, now: Side) -> int:
