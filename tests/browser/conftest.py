@@ -51,7 +51,9 @@ def server(extension, tmp_path_factory):
     server.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(
+    scope="module"
+)  # not longer: while it is open an event loop runs in this thread, and other tests start theirs
 def browser():
     from jupyter_page import CHROMIUM_FLAGS
     from playwright.sync_api import sync_playwright

@@ -151,7 +151,7 @@ def test_an_interrupt_reaches_a_blocking_tool(folder):
         start = time.monotonic()
         k.interrupt()
         out = k.collect(request)[request]
-        assert time.monotonic() - start < 1.5
+        assert time.monotonic() - start < 10, "long before the sixty seconds are over"
         assert out.view["status"] == "interrupted"
         assert k.run("print(1 + 1)").text.strip() == "2"
 

@@ -153,7 +153,7 @@ async def search(scope: Scope, arguments: Sequence[str], take: Callable[[bytes],
     _bound_memory(process.pid)
     assert process.stdout is not None
     assert process.stderr is not None
-    errors = asyncio.create_task(process.stderr.read(CHUNK))
+    errors = asyncio.create_task(_beginning(process.stderr))
     stopped = late = finished = False
     try:
         async with asyncio.timeout(SECONDS):
@@ -181,6 +181,14 @@ def _bound_memory(pid: int) -> None:
         import resource  # noqa: PLC0415  not on Windows
 
         resource.prlimit(pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+async def _beginning(stream: asyncio.StreamReader) -> bytes:
+    """What it says first. It is read to its end: a message comes in pieces, and a full pipe would stop the search."""
+    kept = b""
+    while chunk := await stream.read(CHUNK):
+        kept += chunk[: CHUNK - len(kept)]
+    return kept
 
 
 async def _end(process: asyncio.subprocess.Process, errors: "asyncio.Task[bytes]", *, kill: bool) -> None:
