@@ -1,5 +1,6 @@
-import { CodeCell } from '@jupyterlab/cells';
-import { NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
+import { Cell, CodeCell } from '@jupyterlab/cells';
+import type { ICell, IOutput } from '@jupyterlab/nbformat';
+import { Notebook, NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
 import { Kernel } from '@jupyterlab/services';
 import { AskView, createAskView } from 'tt-static/ask_view.js';
 
@@ -26,6 +27,21 @@ interface Open {
   since: number;
 }
 
+/** The same cell without what an agent does not read of its outputs, which is most of their size. */
+function withoutPictures(cell: ICell): ICell {
+  const outputs = cell.outputs as IOutput[] | undefined;
+  if (!outputs) {
+    return cell;
+  }
+  const read = ([type]: [string, unknown]) => !type.startsWith('image/') && type !== 'text/html';
+  return {
+    ...cell,
+    outputs: outputs.map(output =>
+      output.data ? { ...output, data: Object.fromEntries(Object.entries(output.data).filter(read)) } : output
+    )
+  } as ICell;
+}
+
 /**
  * Approvals, questions and plans of one notebook: says hello to its kernel (tt_kernel/ipython/comms.py), shows what is asked in the
  * run that asks, and sends the answer.
@@ -48,8 +64,20 @@ export class Asking {
       }
     });
     session.iopubMessage.connect((_, message) => this.overheard(message));
+    NotebookActions.executionScheduled.connect(this.report, this);
     void session.ready.then(() => this.greetKnown());
-    panel.disposed.connect(() => this.reset());
+    panel.disposed.connect(() => {
+      NotebookActions.executionScheduled.disconnect(this.report, this);
+      this.reset();
+    });
+  }
+
+  /** An agent that looks at the notebook sees it as it is here, saved or not. */
+  private report(_: unknown, { notebook, cell }: { notebook: Notebook; cell: Cell }): void {
+    const isAgent = notebook === this.panel.content && RUNS.test(cell.model.sharedModel.getSource());
+    if (isAgent && this.guide && notebook.model) {
+      this.comm?.send({ type: 'cells', cells: [...notebook.model.cells].map(model => withoutPictures(model.toJSON())) as never });
+    }
   }
 
   /** A kernel that has tt_kernel for sure. Asking one that has not makes it complain in its log. */

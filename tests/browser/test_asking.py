@@ -82,3 +82,25 @@ def test_a_question_in_two_tabs_is_answered_once(page, server, browser, folder):
     page.run_view(1).locator("summary").first.click()
     assert "Red" in page.run_view(1).inner_text()
     other.close()
+
+
+def test_an_agent_sees_cells_that_are_not_saved(page, folder):
+    """Issue 3, item 1: the front end's cells come before those of the file, and the source is recorded."""
+    write_notebook(
+        folder / "above.ipynb",
+        "%load_ext tt_kernel",
+        "# a place for words",
+        "%%agent -m scripted:script.yaml -t chat.search\nFind what stands above.",
+    )
+    page.open_lab(f"{folder.name}/above.ipynb")
+    page.run_cell(0)
+    page.page.wait_for_timeout(1000)
+    page.page.evaluate(
+        "jupyterapp.shell.currentWidget.content.widgets[1].model.sharedModel.setSource('# the zebra is not saved')"
+    )
+    page.run_cell(2)
+    (run,) = (folder / "above.agent" / "runs").iterdir()
+    (result,) = (run / "tool-results").rglob("*.json")
+    assert "zebra is not saved" in result.read_text()
+    assert "zebra" not in (folder / "above.ipynb").read_text()
+    assert any('"frontend"' in path.read_text() for path in (run / "input").iterdir()), "the source is recorded"

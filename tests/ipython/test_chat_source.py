@@ -347,22 +347,30 @@ def test_the_same_notebook_gives_the_same_digest_from_file_and_history(shell, lo
     assert ChatSource(fresh, lambda: path).freeze().digest == live.digest
 
 
-def test_what_the_front_end_reports_is_believed_once(shell, log):
+def test_what_the_front_end_reports_is_believed_until_the_notebook_is_saved(shell, log, tmp_path):
+    """§5.1 in DESIGN §5.2: cells that are not saved count, with the outputs of now."""
+    cells = [nbformat.v4.new_code_cell("x", id="c1"), nbformat.v4.new_code_cell("call", id="c2")]
+    path = tmp_path / "nb.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
     log._running = Executed("call", "c2")
-    source = ChatSource(log, lambda: None)
-    source.tell(
-        [
-            Cell("markdown", "# unsaved", id="c0"),
-            Cell("code", "x", id="c1"),
-            Cell("code", "call", id="c2"),
-            Cell("code", "y", id="c3"),
-        ]
-    )
-    chat = source.freeze()
-    assert (texts(chat), chat.origin) == (["# unsaved", "x"], "frontend")
-    assert source.freeze().origin == "history"
-    source.tell([Cell("code", "x", id="other")])  # without the calling cell it is of another notebook
-    assert source.freeze().origin == "history"
+    source = ChatSource(log, lambda: path)
+    told = [
+        Cell("markdown", "# unsaved", id="c0"),
+        Cell("code", "x", id="c1"),
+        Cell("code", "call", id="c2"),
+        Cell("code", "y", id="c3"),
+    ]
+    source.tell(told)
+    for _ in range(2):  # Run All reports before it executes any cell
+        chat = source.freeze()
+        assert (texts(chat), chat.origin) == (["# unsaved", "x"], "frontend")
+    os.utime(path, ns=(1, 1))
+    assert (texts(source.freeze()), source.freeze().origin) == (["x"], "saved")
+    source.tell(told)
+    log._running = Executed("call", "other")  # without the calling cell it is of another notebook
+    assert source.freeze().origin != "frontend"
+    log._running = Executed("changed", "c2")  # the report is older than the cell
+    assert source.freeze().origin != "frontend"
 
 
 def test_the_calling_cells_own_message_has_an_anchor(shell, log):

@@ -7,7 +7,7 @@ A kernel is not told what a notebook looks like. It knows what it executed (cell
   as it was executed, with its outputs of now.
 - A cell that is not in the file yet is taken to stand below everything that was executed before it.
 
-A front end that reports its cells (`tell`) is believed before all that.
+A front end that reports its cells (`tell`) is believed before the file, until the file is saved anew.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,10 +38,14 @@ class ChatSource:
         self._path = path
         self._file = SavedNotebook()
         self._told: tuple[Cell, ...] = ()
+        self._told_of: int | None = None
 
     def tell(self, cells: Sequence[Cell]) -> None:
-        """The front end's cells, all of them, in order, as they are now. Counts for the next run only."""
-        self._told = tuple(cells)
+        """The front end's cells, all of them, in order, as they are now; also those that are not saved.
+
+        They count until the next report, and no longer than until the notebook is saved: the file is newer then.
+        """
+        self._told, self._told_of = tuple(cells), self._saved_at()
 
     def freeze(self) -> FrozenChat:
         """The chat of the cell that is running now.
@@ -50,18 +54,28 @@ class ChatSource:
             StorageFault: The notebook's file is there, and cannot be read.
         """
         calling = self._log.running
-        told, self._told = self._told, ()
         own = Cell("code", calling.source, id=calling.id) if calling is not None else None
-        above, origin = self._reported(told, calling) or self._known(calling)
+        above, origin = self._reported(calling) or self._known(calling)
         anchor = anchor_of(written(own)) if own is not None else ""
         return FrozenChat(messages=chat_messages(above), origin=origin, calling=anchor)
 
-    def _reported(self, told: Sequence[Cell], calling: Executed | None) -> tuple[list[Cell], ChatOrigin] | None:
-        """What the front end said, if the calling cell is a part of it."""
-        ids = [cell.id for cell in told]
-        if calling is None or not calling.id or calling.id not in ids:
+    def _reported(self, calling: Executed | None) -> tuple[list[Cell], ChatOrigin] | None:
+        """By what the front end said, if that is of now: the calling cell is a part of it, as it is."""
+        told = {cell.id: cell for cell in self._told}
+        if calling is None or self._told_of != self._saved_at():
             return None
-        return list(told[: ids.index(calling.id)]), "frontend"
+        own = told.get(calling.id)
+        if own is None or own.source.rstrip("\n") != calling.source.rstrip("\n"):
+            return None
+        ran = [execution for execution in self._log.cells if not execution.id or execution.id in told]
+        return cells_above(self._told, ran, calling)[0], "frontend"
+
+    def _saved_at(self) -> int | None:
+        path = self._path()
+        try:
+            return path.stat().st_mtime_ns if path is not None else None
+        except OSError:
+            return None
 
     def _known(self, calling: Executed | None) -> tuple[list[Cell], ChatOrigin]:
         path = self._path()

@@ -16,6 +16,8 @@ Front end -> kernel
 
     guidance           {run, text}
                        Something said to a run that goes on; it reads it before its next turn.
+    cells              {cells: [...]}  all cells in the form of notebook files (format 4), right before one of them is executed, so
+                       that a run sees what is not saved. Images and HTML may be left out of the outputs.
 
 Kernel -> front end
     welcome            {version: 1, pending: [...]}          to the one that said hello; what waits for an answer now
@@ -47,7 +49,7 @@ import contextlib
 import contextvars
 import secrets
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -111,9 +113,13 @@ class _Pending(Generic[T]):
 
 @dataclass
 class FrontEnds:
-    """The front ends of one kernel that said hello. Thread-safe. `guide` takes a text and the id of the run it is for."""
+    """The front ends of one kernel that said hello. Thread-safe.
+
+    `guide` takes a text and the id of the run it is for, `reported` the cells of a front end in the form of notebook files.
+    """
 
     guide: Callable[[str, str], None]
+    reported: Callable[[Sequence[JsonObject]], None]
 
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _clients: dict[str, _Client] = field(default_factory=dict)
@@ -202,6 +208,8 @@ class FrontEnds:
             self._greeted(comm, message, data)
         elif data.get("type") == "guidance":
             self._guided(comm, str(data.get("run")), str(data.get("text")))
+        elif data.get("type") == "cells" and isinstance(cells := data.get("cells"), list):
+            self.reported([cell for cell in cells if isinstance(cell, dict)])
         elif data.get("type") in _ANSWERS:
             self._answered(comm, _ANSWERS[data["type"]], data)
 

@@ -1,9 +1,11 @@
 """The notebook of one shell: its path, its session, and the thread that lends itself to tools."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tt_kernel.domain.canonical import JsonObject
 from tt_kernel.ipython.cell_log import CellLog
 from tt_kernel.ipython.comms import FrontEnds
 from tt_kernel.ipython.notebook_path import NotebookPath
@@ -25,7 +27,7 @@ class Notebook:
         self.shell = shell
         self.path = NotebookPath(shell.user_ns, in_kernel=getattr(shell, "kernel", None) is not None)
         self.memory: dict[str, str | None] = {}
-        self.front_ends = FrontEnds(self._guide)
+        self.front_ends = FrontEnds(self._guide, self._reported)
         self.cells = CellLog(shell)
         self._session: Session | None = None
         self._foreground: Foreground | None = None
@@ -63,6 +65,11 @@ class Notebook:
 
     def _guide(self, text: str, run: str) -> None:
         self.session.guide(text, run)
+
+    def _reported(self, cells: Sequence[JsonObject]) -> None:
+        from tt_kernel.runtime.cells import read_cell  # noqa: PLC0415  not before a run
+
+        self.chat.tell([cell for raw in cells if (cell := read_cell(raw)) is not None])
 
     def close(self) -> None:
         """End the processes of the session, without waiting for them."""
