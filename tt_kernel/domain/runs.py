@@ -116,6 +116,16 @@ class RunRecord(Frozen):
     tool_calls: int = 0
     text: str = ""
 
+    def request(self, **changes: Any) -> RunRequest:
+        """What was asked of this run, with `changes`. How it was asked (mode, session, revision, raw) is the caller's to say."""
+        return RunRequest(**({name: getattr(self, name) for name in _ASKED} | changes))
+
+
+_ASKED = (
+    "prompt", "profile", "model", "connection", "attachments", "extra_tools", "continue_from", "persist_base", "chat_digest",
+    "branch",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class CallRecord:

@@ -53,16 +53,11 @@ def branched(
     before = record.branch.edits if record.branch else ()
     edits = tuple(known for known in before if known.turn < edit.turn)
     model = edit.model if first and edit.model else record.model
-    return RunRequest(
+    return record.request(
         prompt=scrubber.text(prompt) if prompt is not None else record.prompt,
         profile=with_settings(record.profile, edit.settings) if first else record.profile,
         model=model,
         connection=record.connection if model == record.model else None,
-        attachments=record.attachments,
-        extra_tools=record.extra_tools,
-        continue_from=record.continue_from,
-        persist_base=record.persist_base,
-        chat_digest=record.chat_digest,
         branch=Branch(of=record.id, turn=edit.turn, edits=edits if first else (*edits, edit)),
         mode=mode,
     )

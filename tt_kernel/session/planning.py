@@ -113,19 +113,7 @@ class Planner:
         """The stored run's own request, in mode `replay`."""
         record = self.index.find(run_id)
         earlier = self.earlier(record.continue_from)
-        request = RunRequest(
-            prompt=record.prompt,
-            profile=record.profile,
-            model=record.model,
-            connection=record.connection,
-            attachments=record.attachments,
-            extra_tools=record.extra_tools,
-            continue_from=record.continue_from,
-            persist_base=record.persist_base,
-            chat_digest=record.chat_digest,
-            branch=record.branch,
-            mode="replay",
-        )
+        request = record.request(mode="replay")
         around = kept(self.folder.run(record.id), record)
         prepared = self._prepared(request, {}, earlier.messages if earlier else (), functions, around=around)
         return replace(prepared, slot=record.slot, key=record.key)
@@ -160,17 +148,8 @@ class Planner:
         snapshot = stored_snapshot(layout)
         name = self.notebook
         resumption = resumption_of(record, layout, snapshot, name, guidance)
-        request = RunRequest(
-            prompt=record.prompt,
-            profile=record.profile,
-            model=record.model,
-            connection=record.connection,
-            attachments=record.attachments,
-            extra_tools=record.extra_tools,
-            continue_from=record.continue_from,
-            chat_digest=record.chat_digest,
-            mode="off" if record.mode == "off" else "live",
-        )
+        mode = "off" if record.mode == "off" else "live"
+        request = record.request(persist_base=None, branch=None, mode=mode)
         conversation = resumed_conversation(layout, resumption.events, guidance)
         return PreparedRun(
             request=request,

@@ -160,6 +160,20 @@ def read_json(path: Path) -> Json:
         raise StorageFault("storage.not_json", f"{path} is not valid JSON: {error}.") from error
 
 
+def read_if_there(path: Path) -> bytes:
+    """The bytes of a file; none where it is missing.
+
+    Raises:
+        StorageFault: The file is there and cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise storage_fault("read", path, error) from error
+
+
 def decoded(kind: TypeAdapter[T], data: bytes) -> T | None:
     """What JSON bytes of the store say, or None when they are no such thing: cut off, damaged, of another version."""
     try:

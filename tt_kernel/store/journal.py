@@ -15,7 +15,7 @@ from typing import Literal, Self
 
 from tt_kernel.domain.errors import ContractBroken, StorageFault
 from tt_kernel.domain.events import ENVELOPE, LIVE, Envelope, Event
-from tt_kernel.store.atomic import append_line, decoded, storage_fault
+from tt_kernel.store.atomic import append_line, decoded, read_if_there, storage_fault
 from tt_kernel.store.secrets import Scrubber, literal_words
 
 Level = Literal["debug", "info", "warn", "error"]
@@ -67,7 +67,7 @@ class Journal:
         self._size = 0
         self._torn = False
         if path is not None:
-            data = _bytes(path) if path.is_file() else b""  # a device has no end
+            data = read_if_there(path) if path.is_file() else b""  # a device has no end
             self._seq = max((envelope.seq for envelope in _envelopes(data)), default=0)
             self._size = data.rfind(b"\n") + 1
             self._descriptor = _opened(path, _APPEND)
@@ -180,16 +180,7 @@ def read_journal(path: Path) -> list[Envelope]:
     Raises:
         StorageFault: it exists and cannot be read.
     """
-    return _envelopes(_bytes(path))
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
-    except OSError as error:
-        raise storage_fault("read", path, error) from error
+    return _envelopes(read_if_there(path))
 
 
 def _envelopes(data: bytes) -> list[Envelope]:

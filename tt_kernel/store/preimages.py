@@ -23,7 +23,7 @@ from tt_kernel.domain.canonical import canonical_json, digest_bytes, encode_json
 from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.frozen import Frozen
 from tt_kernel.domain.ids import CallId
-from tt_kernel.store.atomic import append_line, create_bytes, decoded, storage_fault
+from tt_kernel.store.atomic import append_line, create_bytes, decoded, read_if_there, storage_fault
 from tt_kernel.store.workspace import Place, entry_kind
 
 SUBFOLDER = "project"
@@ -244,13 +244,7 @@ def read_changes(folder: Path) -> list[Change]:
     Raises:
         StorageFault: The index cannot be read.
     """
-    path = folder / SUBFOLDER / "index.jsonl"
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise storage_fault("read", path, error) from error
+    data = read_if_there(folder / SUBFOLDER / "index.jsonl")
     lines = [line for line in (decoded(_LINE, raw) for raw in data.split(b"\n") if raw) if line is not None]
     withdrawn = {line.number for line in lines if isinstance(line, Withdrawn)}
     return [line for line in lines if isinstance(line, Change) and line.number not in withdrawn]

@@ -5,10 +5,10 @@ A profile travels without its model: the model, the connection and the account a
 
 from pathlib import Path
 
-from tt_kernel.domain.errors import NotFound, ProfileInvalid, StorageFault, UsageProblem
+from tt_kernel.domain.errors import NotFound, UsageProblem
 from tt_kernel.domain.profiles import ModelChoice, Profile
-from tt_kernel.store.atomic import read_json, write_json
-from tt_kernel.store.profiles import decode_profile, refuse_secrets
+from tt_kernel.store.atomic import write_json
+from tt_kernel.store.profiles import decode_profile, read_document, refuse_secrets
 
 UNCHOSEN = ModelChoice(mode="requiresConfiguration")
 
@@ -51,12 +51,7 @@ def import_profile(path: Path, *, profile_id: str | None = None) -> Profile:
     """
     if not path.is_file():
         raise NotFound("storage.not_found", f"There is no file {path}.")
-    try:
-        document = read_json(path)
-    except StorageFault as fault:
-        if fault.code != "storage.not_json":
-            raise
-        raise ProfileInvalid(None, f"Profile {fault.message}") from fault
+    document = read_document(path)
     if profile_id is not None and isinstance(document, dict):
         document = {**document, "id": profile_id}
     profile = decode_profile(document, source=str(path))

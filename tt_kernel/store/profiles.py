@@ -142,6 +142,21 @@ def read_profile(path: Path) -> Profile:
     return profile
 
 
+def read_document(path: Path) -> Json:
+    """The JSON of a profile's file, whatever it says.
+
+    Raises:
+        ProfileInvalid: It is no JSON.
+        StorageFault: It cannot be read.
+    """
+    try:
+        return read_json(path)
+    except StorageFault as fault:
+        if fault.code != "storage.not_json":
+            raise
+        raise ProfileInvalid(None, f"Profile {fault.message}") from fault
+
+
 def read_draft(path: Path) -> tuple[Profile, list[Breach]]:
     """The profile of a file whose shape is right, with every rule that it breaks.
 
@@ -149,13 +164,7 @@ def read_draft(path: Path) -> tuple[Profile, list[Breach]]:
         ProfileInvalid: not even the shape is right, or the file has another profile's name.
         StorageFault: it cannot be read.
     """
-    try:
-        document = read_json(path)
-    except StorageFault as fault:
-        if fault.code != "storage.not_json":
-            raise
-        raise ProfileInvalid(None, f"Profile {fault.message}") from fault
-    draft = decode_draft(document, source=str(path))
+    draft = decode_draft(read_document(path), source=str(path))
     if draft[0].id != path.stem:
         raise ProfileInvalid(
             "agent.profile_id_invalid", f"Profile {path}: id is {draft[0].id!r}, unlike the file's name."

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from tt_kernel.domain.errors import NotFound, StorageFault, UsageProblem
 from tt_kernel.domain.sessions import ENTRY, SessionEntry, SessionRecord, turns_of
-from tt_kernel.store.atomic import read_json, storage_fault, write_json
+from tt_kernel.store.atomic import read_if_there, read_json, storage_fault, write_json
 from tt_kernel.store.layout import AgentFolder
 from tt_kernel.store.locks import acquire, let_go
 from tt_kernel.store.persist import PersistShelf
@@ -57,15 +57,8 @@ class SessionShelf:
         Raises:
             StorageFault: The file exists and cannot be read.
         """
-        path = self._folder(name) / HISTORY
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise storage_fault("read", path, error) from error
         found = []
-        for line in data.splitlines():
+        for line in read_if_there(self._folder(name) / HISTORY).splitlines():
             try:
                 found.append(ENTRY.validate_json(line))
             except ValidationError:

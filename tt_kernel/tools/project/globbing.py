@@ -11,7 +11,7 @@ from tt_kernel.toolkit.declare import builtin_tool
 from tt_kernel.toolkit.tool import Outcome
 from tt_kernel.tools.project.desk import ProjectDesk
 from tt_kernel.tools.project.globs import Glob
-from tt_kernel.tools.project.guidance import guided, not_found
+from tt_kernel.tools.project.guidance import kind_of
 from tt_kernel.tools.project.pages import DEFAULT_RESULTS, Limit, Offset, Page
 from tt_kernel.tools.project.paths import resolve
 from tt_kernel.tools.project.ripgrep import SECONDS, Ended, Scope, scope_of, search
@@ -61,10 +61,7 @@ async def glob(
 def folder_of(desk: ProjectDesk, path: str) -> Place:
     """The folder that a path names; of a file, the one that it is in."""
     place = resolve(desk, path)
-    with guided(desk, place):
-        kind = desk.workspace.kind(place)
-    if kind is None:
-        raise not_found(desk, place)
+    kind = kind_of(desk, place)
     return place if kind == "directory" else Place(place.root, place.parts[:-1])
 
 

@@ -83,6 +83,19 @@ def stale(desk: ProjectDesk, place: Place, reason: str = "") -> ToolError:
     return ToolError(STALE, f"{first}\nNothing was changed.{advice}")
 
 
+def kind_of(desk: ProjectDesk, place: Place) -> str:
+    """What is at `place`.
+
+    Raises:
+        ToolError: `project.not_found`, and what `guided` makes of other errors.
+    """
+    with guided(desk, place):
+        kind = desk.workspace.kind(place)
+    if kind is None:
+        raise not_found(desk, place)
+    return kind
+
+
 def not_found(desk: ProjectDesk, place: Place) -> ToolError:
     """With up to five names that may have been meant; else with how to look for it."""
     near = candidates(desk, place)

@@ -10,7 +10,7 @@ from tt_kernel.store.workspace import EntryKind, Place, shown
 from tt_kernel.toolkit.declare import builtin_tool
 from tt_kernel.toolkit.tool import Outcome
 from tt_kernel.tools.project.desk import ProjectDesk
-from tt_kernel.tools.project.guidance import guided, not_found
+from tt_kernel.tools.project.guidance import guided, kind_of
 from tt_kernel.tools.project.ignoring import IgnoreRules
 from tt_kernel.tools.project.pages import DEFAULT_RESULTS, Limit, Offset, Page
 from tt_kernel.tools.project.paths import resolve
@@ -44,10 +44,7 @@ async def list_entries(
 
 def _list(desk: ProjectDesk, path: str, depth: int, offset: int, limit: int, stop: Stop) -> Outcome:
     place = resolve(desk, path)
-    with guided(desk, place):
-        kind = desk.workspace.kind(place)
-    if kind is None:
-        raise not_found(desk, place)
+    kind = kind_of(desk, place)
     if kind != "directory":
         return _one_file(place, kind)
     unnamed = 0

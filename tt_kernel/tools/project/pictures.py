@@ -14,7 +14,7 @@ from tt_kernel.store.workspace import quoted, shown
 from tt_kernel.toolkit.declare import builtin_tool
 from tt_kernel.toolkit.tool import Outcome
 from tt_kernel.tools.project.desk import ProjectDesk
-from tt_kernel.tools.project.guidance import guided, not_found
+from tt_kernel.tools.project.guidance import guided, kind_of
 from tt_kernel.tools.project.paths import resolve
 from tt_kernel.tools.project.previews import MAX_IMAGE_BYTES, Preview, preview, temporary_file
 from tt_kernel.tools.project.threads import in_thread
@@ -155,9 +155,8 @@ def kept_picture(desk: ProjectDesk, call: ToolCall, number: int, seen: Preview) 
 
 def _file(desk: ProjectDesk, path: str) -> tuple[bytes, str]:
     place = resolve(desk, path, "image")
+    kind_of(desk, place)
     with guided(desk, place):
-        if desk.workspace.kind(place) is None:
-            raise not_found(desk, place)
         with desk.workspace.opened(place) as (_, size):
             if size > MAX_IMAGE_BYTES:
                 raise _too_large(quoted(place.logical), size)

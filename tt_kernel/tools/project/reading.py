@@ -13,7 +13,7 @@ from tt_kernel.store.workspace import Place, quoted, shown
 from tt_kernel.toolkit.declare import builtin_tool
 from tt_kernel.toolkit.tool import Outcome
 from tt_kernel.tools.project.desk import ProjectDesk
-from tt_kernel.tools.project.guidance import guided, not_found
+from tt_kernel.tools.project.guidance import guided, kind_of
 from tt_kernel.tools.project.paths import resolve
 from tt_kernel.tools.project.pictures import IMAGE_TYPES, kept_picture
 from tt_kernel.tools.project.previews import MAX_DOCUMENT_BYTES, MAX_IMAGE_BYTES, Preview, preview
@@ -107,10 +107,8 @@ async def read(
 
 def _asked(desk: ProjectDesk, path: str, parts: dict[str, tuple[int, int]], lines: tuple[int, int]) -> Asked:
     place = resolve(desk, path)
+    found = kind_of(desk, place)
     with guided(desk, place):
-        found = desk.workspace.kind(place)
-        if found is None:
-            raise not_found(desk, place)
         if found == "directory":
             raise ToolError("workspace.path_is_directory", f"{quoted(place.logical)} is a folder, not a file.")
         if found == "other":

@@ -17,7 +17,7 @@ from tt_kernel.toolkit.tool import Outcome
 from tt_kernel.tools.project.desk import ProjectDesk
 from tt_kernel.tools.project.globbing import late_note, type_filter
 from tt_kernel.tools.project.globs import Glob, any_of
-from tt_kernel.tools.project.guidance import guided, not_found
+from tt_kernel.tools.project.guidance import guided, kind_of
 from tt_kernel.tools.project.matches import Match, MatchReader
 from tt_kernel.tools.project.pages import MAX_RESULTS, Limit, Offset
 from tt_kernel.tools.project.paths import resolve
@@ -128,13 +128,10 @@ class Where:
 def _searchable(desk: ProjectDesk, path: str) -> Where:
     """A folder, or a regular text file: ripgrep would go through all of a device or a binary file that it is told to search."""
     place = resolve(desk, path)
-    with guided(desk, place):
-        kind = desk.workspace.kind(place)
-        if kind is None:
-            raise not_found(desk, place)
-        if kind != "directory":
-            with desk.workspace.opened(place) as (descriptor, _):
-                refuse_binary(place, os.read(descriptor, SNIFFED))
+    kind = kind_of(desk, place)
+    if kind != "directory":
+        with guided(desk, place), desk.workspace.opened(place) as (descriptor, _):
+            refuse_binary(place, os.read(descriptor, SNIFFED))
     return Where(place, is_file=kind != "directory")
 
 
