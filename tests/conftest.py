@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 OFFLINE = Path(__file__).parent / "offline"
 SETTINGS = ("TT_",)
@@ -46,7 +46,9 @@ sys.path.insert(0, str(OFFLINE))
 import loopback_only  # noqa: F401  importing it switches the network off
 
 # A shared machine may be slow for a moment: a property is wrong or right, not late. CI draws the same examples each time.
-settings.register_profile("tt_kernel", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile(
+    "tt_kernel", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
 settings.load_profile("tt_kernel")
 
 

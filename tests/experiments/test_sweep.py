@@ -259,6 +259,17 @@ def test_processes_share_one_store(session, tmp_path):
         assert all(json.loads(line) for line in path.read_text().splitlines())
 
 
+def test_a_repeat_does_not_count_the_answer_of_another(session, tmp_path):
+    """The second repeat was done and the sweep ended before the first was: each has an answer of its own."""
+    [second] = [case for case in cases("How is @{city}?", {"city": ["Rome"]}, 2) if case.repeat == 2]
+    alone = SweepRun(session, [second], Setting())
+    [row] = submit(alone.run())[0].result()
+    both = sweep("How is @{city}?", vary={"city": ["Rome"]}, repeat=2, session=make_session(tmp_path))
+    assert [row.replayed for row in both] == [False, True]
+    first, again = both
+    assert again.run == row.run != first.run
+
+
 def test_a_killed_worker_loses_nothing_that_was_done(tmp_path):
     session = make_session(tmp_path, "script: 1\nturns: [{say: Slow., wait: 300}]\n")
     pool = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))

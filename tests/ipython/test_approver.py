@@ -74,7 +74,7 @@ def test_where_nobody_can_answer_it_is_a_denial_that_says_so_at_once(asking):
     began = time.monotonic()
     reply, outputs = asking.run(ASK)
     assert (reply["status"], outputs) == ("ok", [])
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     reason = 'rule "host = ask" asks, and nobody can answer here'
     assert asking.value("answer.model_dump(mode='json')") == {**DENIED, "reason": reason, "by": "failure"}
 

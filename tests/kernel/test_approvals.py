@@ -290,7 +290,7 @@ def test_an_interrupt_while_it_asks(folder):
         front = FrontEnd(k, approval_requested=lambda _data: k.interrupt())
         began = time.monotonic()
         out = cell(k, "please bump", front)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
         assert (out.reply["status"], out.view["status"]) == ("error", "interrupted")
         (asked,) = front.of("approval_requested")
         if not front.of("approval_settled"):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tt_kernel.domain.errors import ContractBroken, NotFound, StorageFault
 from tt_kernel.domain.events import Event
 from tt_kernel.domain.runs import RunRecord
+from tt_kernel.store import interruptions
 from tt_kernel.store.journal import Journal, read_journal
 from tt_kernel.store.layout import AgentFolder
 from tt_kernel.store.locks import is_held
@@ -280,6 +281,28 @@ def test_an_unknown_run_names_the_nearest(wanted: str, agent_folder: AgentFolder
     for look in (RunIndex(agent_folder).find, RunIndex(agent_folder).load):
         with pytest.raises(NotFound, match=re.escape(f"There is no run {wanted!r}. Nearest: 3fa92c17.")):
             look(wanted)
+
+
+def test_a_run_that_begins_while_it_is_looked_at_is_not_damaged(
+    agent_folder: AgentFolder, make_record: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look for its record and the look for its writer, it takes the lock and writes the record."""
+    writer = RunFolder.stage(NO_SECRETS)
+    writer.save(make_record(status="running"))
+    layout = agent_folder.run("3fa92c17")
+    layout.root.mkdir(parents=True)  # claimed
+
+    def begins(path: Path) -> bool:
+        if not layout.run_json.exists():
+            layout.root.rmdir()
+            writer.materialise(agent_folder, KEY)
+            return False
+        return is_held(path)
+
+    monkeypatch.setattr(interruptions, "is_held", begins)
+    assert RunIndex(agent_folder).load("3fa92c17").status == "running"
+    writer.release()
+    assert RunIndex(agent_folder).load("3fa92c17").status == "interrupted"
 
 
 # ---- damaged

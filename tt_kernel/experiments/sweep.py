@@ -86,7 +86,7 @@ class SweepRun:
         for case in self.cases:
             if case.repeat == 1 or base is None:
                 base = self.session.prepare(case.prompt, **self._arguments(case))
-            self._prepared[case.number] = replace(base, slot=case.repeat)
+            self._prepared[case.number] = replace(base, slot=case.repeat, one_of_many=True)
 
     def _arguments(self, case: Case) -> dict[str, Any]:
         settings = {**(self.setting.base.get("settings") or {}), **case.arguments["settings"]}
@@ -201,7 +201,7 @@ class SweepRun:
         model = judge.model or run.view.model
         mode = self.setting.base.get("mode")
         asked = self.session.prepare(judgement(judge, run), profile=judge.profile, model=model, mode=mode)
-        stream = self.session.stream(replace(asked, slot=repeat))
+        stream = self.session.stream(replace(asked, slot=repeat, one_of_many=True))
         async for _ in stream:
             pass
         if stream.run.status != "completed":

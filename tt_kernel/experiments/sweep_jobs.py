@@ -38,7 +38,7 @@ def run_job(job: Job) -> JobDone:
     session = Session(job.notebook, folder=job.folder)
     session.default_model = job.default_model
     try:
-        prepared = replace(session.prepare(job.prompt, **job.options), slot=job.repeat)
+        prepared = replace(session.prepare(job.prompt, **job.options), slot=job.repeat, one_of_many=True)
         run = submit(_drain(session, prepared))[0].result()
     except TTError as error:
         return JobDone(code=error.code, error=error.message)

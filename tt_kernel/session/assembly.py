@@ -108,6 +108,7 @@ def _tape(recordings: Recordings, prepared: PreparedRun) -> Tape:
         recordings,
         Asked(request.model, prepared.facts.identity, request.profile.sampling, offers_of(prepared.snapshot)),
         slot=prepared.slot or 1,
+        borrows=not prepared.one_of_many,
         recording=request.mode != "off",
     )
 

@@ -79,8 +79,9 @@ class Revision:
 class PreparedRun:
     """A run that is fully decided and not yet started.
 
-    `slot` is None until the stream is opened. `opening` replaces the assembled initial messages. `persist_base` is the memory
-    that the run begins with. `surroundings` are the chat and the lorebooks, frozen.
+    `slot` is None until the stream is opened. `one_of_many`: it is a counted repeat; another's recording is not its own.
+    `opening` replaces the assembled initial messages. `persist_base` is the memory that the run begins with.
+    `surroundings` are the chat and the lorebooks, frozen.
     """
 
     request: RunRequest
@@ -91,6 +92,7 @@ class PreparedRun:
     history: tuple[Message, ...]
     facts: ModelFacts
     slot: int | None = None
+    one_of_many: bool = False
     opening: tuple[Message, ...] | None = None
     persist_base: str | None = None
     resumption: Resumption | None = None

@@ -71,12 +71,15 @@ class Chain:
         if handler is not None:
             handler(self, line)
 
-    def reply(self, request: str, slot: int) -> RecordedReply | None:
-        """The slot's own reply; the first run of a key may also use what another run recorded for the same request."""
+    def reply(self, request: str, slot: int, borrows: bool = True) -> RecordedReply | None:
+        """The slot's own reply; the first run of a key may also use what another run recorded for the same request.
+
+        A counted repeat does not borrow: the same answer would be counted twice.
+        """
         slots = self.replies.get(request, {})
         if slot in slots:
             return slots[slot]
-        return slots[min(slots)] if slot == 1 and slots else None
+        return slots[min(slots)] if slot == 1 and slots and borrows else None
 
     def lineage(self, run: str) -> list[str]:
         """The run and, nearest first, the runs whose recorded prefix it went on from."""

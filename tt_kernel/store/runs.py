@@ -224,7 +224,15 @@ class RunIndex:
 
     def _read(self, name: str) -> RunRecord:
         layout = self._folder.run(name)
-        return settled(layout, _record(layout))
+        record = _record(layout)
+        while True:
+            run = settled(layout, record)
+            if record is not None and record.status in TERMINAL:
+                return run
+            # Its writer may have gone on between two looks at its files: what they say together must be of one moment.
+            before, record = record, _record(layout)
+            if record == before:
+                return run
 
     def _not_found(self, wanted: str) -> NotFound:
         names = self._names()

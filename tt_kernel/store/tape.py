@@ -47,10 +47,14 @@ class Tape:
     While everything comes from the record nothing is written: new lines wait until `go_live` names the run that makes them.
     """
 
-    def __init__(self, recordings: Recordings, asked: Asked, *, slot: int, recording: bool = True) -> None:
+    def __init__(
+        self, recordings: Recordings, asked: Asked, *, slot: int, borrows: bool = True, recording: bool = True
+    ) -> None:
+        """`borrows`: the first slot, where it has no reply, may use another's (`Chain.reply`)."""
         self._recordings = recordings
         self._asked = asked
         self._slot = slot
+        self._borrows = borrows
         self._recording = recording
         self._fixed = digest(_fixed(asked))
         self._seen = 0
@@ -99,7 +103,7 @@ class Tape:
         if len(messages) != self._seen or choice != self._choice or not self._goes_on(messages):
             self._advance(messages, choice)
         chain = self._chain
-        return chain.reply(self._here, self._slot) if chain else None
+        return chain.reply(self._here, self._slot, self._borrows) if chain else None
 
     def take(self, reply: RecordedReply) -> None:
         """The recorded reply is used: results are now looked up in the run that recorded it."""

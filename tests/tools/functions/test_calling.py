@@ -289,7 +289,7 @@ def test_a_plain_function_that_takes_too_long_ends_the_run(bench):
     with pytest.raises(OutcomeUnknown, match=r"t_sleep gave no answer within 0\.2 s") as caught:
         bench.call(sleep)
     assert caught.value.code == "extension.tool_timeout"
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 15
 
 
 def test_an_async_function_that_takes_too_long_ends_the_run(bench):
@@ -360,7 +360,7 @@ def test_stopping_the_run_tells_the_function(bench, kind):
     async def work_async(ctx):
         begun.set()
         try:
-            await asyncio.sleep(10)
+            await asyncio.sleep(300)
         finally:
             seen.append("stopped")
 
@@ -376,7 +376,7 @@ def test_stopping_the_run_tells_the_function(bench, kind):
     started = time.monotonic()
     bench.wait(run())
     assert seen == ([True] if kind == "plain" else ["stopped"])
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15
 
 
 def test_calls_at_once_do_not_mix(bench):

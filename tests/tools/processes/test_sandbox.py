@@ -257,7 +257,7 @@ async def test_stopping_ends_what_is_inside(walled, mode) -> None:
     assert len(family) >= 3
     began = time.monotonic()
     assert (await bench.stop(result.structured["sessionId"])).structured["status"] == "cancelled"
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
     for process in family:
         assert await gone(process.pid, 0.5)
 

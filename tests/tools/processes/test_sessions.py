@@ -54,7 +54,7 @@ async def test_what_could_not_start_is_an_error(bench) -> None:
 async def test_running_is_no_error_and_tells_how_to_go_on(bench) -> None:
     began = time.monotonic()
     result = await bench.bash(RUNS_LONG, yield_time_ms=250)
-    assert 0.25 <= time.monotonic() - began < 3
+    assert 0.25 <= time.monotonic() - began < 15
     assert not result.is_error and result.structured["status"] == "running"
     assert result.structured["exitCode"] is None
     assert (
@@ -66,7 +66,7 @@ async def test_timed_out_is_an_error(bench) -> None:
     """§6.2: an explicit hard limit; none by default."""
     began = time.monotonic()
     result = await bench.bash(RUNS_LONG, timeout_ms=1000)
-    assert 1.0 <= time.monotonic() - began < 4
+    assert 1.0 <= time.monotonic() - began < 15
     assert result.is_error and result.error_code == "process.timed_out"
     assert result.structured["status"] == "timed_out" and result.structured["exitCode"] is None
     assert "time limit of 1000 ms" in result.content and "begun" in result.content
@@ -96,7 +96,7 @@ async def test_a_wait_returns_early_on_exit(bench) -> None:
     session = (await bench.bash(": ; sleep 1; echo end", yield_time_ms=250)).structured["sessionId"]
     began = time.monotonic()
     result = await bench.wait(session, cursor=0, yield_time_ms=60_000)
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 15
     assert result.structured["status"] == "completed" and result.content.endswith("output:\nend")
 
 
@@ -108,7 +108,7 @@ async def test_new_output_alone_wakes_no_wait(bench) -> None:
 async def test_64_kib_unread_end_a_wait(bench) -> None:
     began = time.monotonic()
     result = await bench.bash("head -c 70000 /dev/zero | tr '\\0' x; while :; do sleep 0.05; done")
-    assert time.monotonic() - began < 5, "not after the 10 s of yield_time_ms"
+    assert time.monotonic() - began < 9, "not after the 10 s of yield_time_ms"
     assert result.structured["status"] == "running"
     assert result.structured["cursor"] == 65_536
     while bench.table.find(result.structured["sessionId"]).ring.end < 70_000:
@@ -281,7 +281,7 @@ async def test_output_after_the_end_is_not_waited_for(bench) -> None:
     """§6.2: end-of-output grace 300 ms."""
     began = time.monotonic()
     result = await bench.bash("python -c \"import subprocess; subprocess.Popen(['sleep', '30'])\"; echo done")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     assert result.structured["status"] == "completed" and "done" in result.content
     assert "still holds its output open" in result.content
 

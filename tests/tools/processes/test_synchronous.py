@@ -37,7 +37,7 @@ def test_time_limits_by_provider(provider, default, most) -> None:
 async def test_a_command_is_run_to_its_end(bench) -> None:
     began = time.monotonic()
     result = await bench.bash("echo out; echo err >&2; sleep 1; echo end", yield_time_ms=250)
-    assert 1 <= time.monotonic() - began < 4, "there is no session to come back to"
+    assert 1 <= time.monotonic() - began < 15, "there is no session to come back to"
     assert not result.is_error and bench.table.sessions == ()
     assert result.content.splitlines() == [
         "# Shell",
@@ -96,7 +96,7 @@ async def test_a_cancelled_command_is_killed_and_keeps_its_output(bench) -> None
     pid = (await pids_in(bench.project / "pids", 1))[0]
     await asyncio.sleep(0.1)
     task.cancel()
-    result = await asyncio.wait_for(task, 6)
+    result = await asyncio.wait_for(task, 15)
     assert result.error_code == "process.cancelled" and "stdout:\nbegun" in result.content
     assert await gone(pid, 0.5)
 

@@ -312,7 +312,7 @@ def test_patterns_made_to_take_for_ever_do_not():
     assert not Glob.of("*a" * 300 + "b").matches("a" * 250)
     assert not Glob.of("**/a/" * 100 + "b").matches("/".join(["a"] * 200))
     assert not Glob.of("{*a,*b}*{c,d}*{e,f}*x").matches("ab" * 120)
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 15
 
 
 @given(st.text("ab*?/", max_size=8), st.text("ab/", min_size=1, max_size=8))

@@ -110,7 +110,7 @@ async def test_waiting_for_the_clock_ends(bench):
     assert (
         await bench.out("js -e 'const t = Date.now(); while (Date.now() - t < 500); console.log(\"done\")'") == "done"
     )
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 15
 
 
 async def test_comparisons_of_file_dates_use_the_real_ones(bench):

@@ -409,7 +409,7 @@ async def test_a_closed_pipe_ends_the_script(bench):
 
 
 async def test_timeout_of_the_shell_stops_a_script(bench):
-    result = await asyncio.wait_for(bench.run("timeout 0.3 js -e 'for (;;);'; echo $?"), 5)
+    result = await asyncio.wait_for(bench.run("timeout 0.3 js -e 'for (;;);'; echo $?"), 15)
     assert result.content == "exit code 0\n124"
     assert await bench.out("js -p 1") == "1"
 

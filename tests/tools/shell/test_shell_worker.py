@@ -41,10 +41,10 @@ async def test_a_crash_keeps_files_written_before_it(bench):
 
 @posix
 async def test_kill_9_in_the_middle_of_a_command(bench):
-    task = asyncio.create_task(bench.run("echo started > /output/mark; sleep 20"))
+    task = asyncio.create_task(bench.run("echo started > /output/mark; sleep 300"))
     await _until(lambda: (bench.folder / "output/mark").exists())
     os.kill(bench.worker.pid, signal.SIGKILL)
-    result = await asyncio.wait_for(task, 2)
+    result = await asyncio.wait_for(task, 15)
     assert (result.error_code, "SIGKILL" in result.content) == ("workspace.shell_failed", True)
     assert await bench.out("echo after") == "after"
 
@@ -64,7 +64,7 @@ async def test_a_stopped_child_is_given_up_after_its_time(bench, monkeypatch):
     monkeypatch.setattr("tt_kernel.tools.shell.talk.TIMEOUT_GRACE", 0.1)
     await bench.out("true")
     os.kill(bench.worker.pid, signal.SIGSTOP)
-    ending, _ = await asyncio.wait_for(bench.raw("echo never", timeout=0.3), 2)
+    ending, _ = await asyncio.wait_for(bench.raw("echo never", timeout=0.3), 15)
     assert ending.reason == "timeout"
     assert await bench.out("echo after") == "after"
 
@@ -91,7 +91,7 @@ async def test_cancelling_takes_less_than_half_a_second_and_keeps_the_output(ben
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - start < 5, "half a second, and some for a busy machine"
+    assert time.monotonic() - start < 15, "half a second, and some for a busy machine"
     assert bench.desk.partial == f"{CANCELLED}\npart"
     assert (bench.worker.pid == pid) is survives
     assert await bench.out("echo after") == "after"
@@ -100,12 +100,12 @@ async def test_cancelling_takes_less_than_half_a_second_and_keeps_the_output(ben
 async def test_cancelling_at_once(bench):
     """Before the child has even begun."""
     for pause in (0, 0, 0.001, 0.01):
-        task = asyncio.create_task(bench.run("echo a; sleep 20"))
+        task = asyncio.create_task(bench.run("echo a; sleep 300"))
         await asyncio.sleep(pause)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(task, 2)
-        assert await asyncio.wait_for(bench.out("echo after"), 5) == "after"
+            await asyncio.wait_for(task, 15)
+        assert await asyncio.wait_for(bench.out("echo after"), 15) == "after"
 
 
 async def test_cancelling_a_call_that_waits_for_its_turn(bench):
@@ -145,11 +145,11 @@ async def test_nothing_is_started_before_the_first_command_and_closing_ends_it()
 
 
 async def test_closing_ends_a_running_command(bench):
-    task = asyncio.create_task(bench.run("sleep 20"))
+    task = asyncio.create_task(bench.run("sleep 300"))
     await _until(lambda: bench.worker.pid is not None)
     await asyncio.sleep(0.2)
     await bench.worker.aclose()
-    result = await asyncio.wait_for(task, 2)
+    result = await asyncio.wait_for(task, 15)
     assert result.error_code == "workspace.shell_failed"
 
 
@@ -159,7 +159,7 @@ async def test_closing_ends_what_the_child_started(bench):
     family = psutil.Process(bench.worker.pid).children(recursive=True)
     assert family, "Python runs in a worker of its own"
     await bench.worker.aclose()
-    await _until(lambda: all(map(_dead, family)), 2)
+    await _until(lambda: all(map(_dead, family)), 15)
 
 
 @posix
@@ -186,7 +186,7 @@ async def test_the_child_ends_with_its_kernel(tmp_path):
         family = [child, *child.children(recursive=True)]
         await asyncio.sleep(0.3)
         kernel.kill()
-    await _until(lambda: all(map(_dead, family)), 3)
+    await _until(lambda: all(map(_dead, family)), 15)
 
 
 async def test_a_child_that_cannot_start_is_an_error_result(bench, monkeypatch):
