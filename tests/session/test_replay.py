@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tt_kernel.domain.errors import ReplayMiss
+from tt_kernel.domain.errors import ModelUnavailable, ReplayMiss
 
 from .support import drive, make_session, snapshot_of
 
@@ -50,9 +50,48 @@ def test_strict_replay_needs_neither_script_nor_key(tmp_path):
     first, _ = drive(make_session(tmp_path, SCRIPT), "go", **OPTIONS)
     moved = tmp_path.with_name(tmp_path.name + "-moved")
     os.rename(tmp_path, moved)
-    session = make_session(moved)
-    second, _ = drive(session, "go", mode="replay", **OPTIONS)
-    assert second.view == first.view
+    (moved / "script.yaml").unlink()
+    for mode in ("replay", "auto"):
+        second, _ = drive(make_session(moved), "go", mode=mode, **OPTIONS)
+        assert second.replayed
+        assert second.view == first.view
+    with pytest.raises(ModelUnavailable, match="There is no script"):
+        drive(make_session(moved), "go", mode="live", **OPTIONS)
+    with pytest.raises(ModelUnavailable, match="There is no script"):
+        drive(make_session(moved), "something new", **OPTIONS)
+    with pytest.raises(ReplayMiss, match='recorded "go", now "something new"'):
+        drive(make_session(moved), "something new", mode="replay", **OPTIONS)
+
+
+def test_a_script_that_is_gone_and_was_edited_between_two_runs_is_the_one_of_each(tmp_path):
+    one, _ = drive(make_session(tmp_path, SCRIPT), "go", settings={"sampling.temperature": 0}, **OPTIONS)
+    edited = SCRIPT.replace("All done.", "Everything is done.")
+    two, _ = drive(make_session(tmp_path, edited), "go", settings={"sampling.temperature": 1}, **OPTIONS)
+    (tmp_path / "script.yaml").unlink()
+    for temperature, text in ((0, one.text), (1, two.text)):
+        again, _ = drive(
+            make_session(tmp_path), "go", mode="replay", settings={"sampling.temperature": temperature}, **OPTIONS
+        )
+        assert again.text == text
+
+
+def test_what_a_model_can_see_is_known_without_it(tmp_path):
+    """A tool that gives images is not offered to a model that takes none, wherever the run is replayed."""
+    first, _ = drive(make_session(tmp_path, "script: 1\nimages: false\nturns: [Done.]\n"), "go", profile="engineer")
+    (tmp_path / "script.yaml").unlink()
+    second, _ = drive(make_session(tmp_path), "go", profile="engineer", mode="replay")
+    assert (second.replayed, second.id) == (True, first.id)
+
+
+def test_where_no_model_is_configured_the_recorded_one_is_meant(tmp_path):
+    first, _ = drive(make_session(tmp_path, SCRIPT), "go", **OPTIONS)
+    session = make_session(tmp_path)
+    session.default_model = None
+    second, _ = drive(session, "go", **OPTIONS)
+    assert (second.replayed, second.view) == (True, first.view)
+    for prompt, mode in (("go", "live"), ("something else", None)):
+        with pytest.raises(ModelUnavailable, match="No model is configured"):
+            drive(session, prompt, mode=mode, **OPTIONS)
 
 
 def test_repeats_have_their_own_recordings(tmp_path):

@@ -103,10 +103,11 @@ def is_recorded(recordings: Recordings, prepared: PreparedRun) -> bool:
 
 
 def _tape(recordings: Recordings, prepared: PreparedRun) -> Tape:
-    request = prepared.request
+    request, facts = prepared.request, prepared.facts
+    offers = offers_of(prepared.snapshot)
     return Tape(
         recordings,
-        Asked(request.model, prepared.facts.identity, request.profile.sampling, offers_of(prepared.snapshot)),
+        Asked(request.model, facts.identity, request.profile.sampling, offers, blind=not facts.accepts_images),
         slot=prepared.slot or 1,
         borrows=not prepared.one_of_many,
         recording=request.mode != "off",

@@ -54,20 +54,26 @@ class Chats:
     _reached: dict[str, int] = field(default_factory=dict)
     _cells: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def recorded_turn(self, name: str, prompt: str, cell: str | None, mode: RecordMode) -> ChatTurn | None:
-        """The turn that this message repeats, if it does."""
+    def recorded_turn(
+        self, name: str, prompt: str, images: tuple[StoredFile, ...], cell: str | None, mode: RecordMode
+    ) -> ChatTurn | None:
+        """The turn that this message repeats, if it does. A strict replay is at its place of the history whatever it says."""
         entries = self.shelf.entries(name)
         turns = turns_of(entries)
         index = self._cells.get((name, cell), -1) if cell is not None else -1
         index = index if index >= 0 else self._reached.get(name, 0)
-        if mode not in ("auto", "replay") or index >= len(turns) or turns[index].prompt != prompt:
+        if mode not in ("auto", "replay") or index >= len(turns):
             return None
         turn = turns[index]
+        said = UserMessage(text=prompt, images=images)
+        same = turn.prompt == prompt and turn.opening[-1].digest_body() == said.digest_body()
+        if not same and mode == "auto":
+            return None
         return ChatTurn(
             record=self.shelf.record(name),
             entries=tuple(entries[: entries.index(turn)]),
             seen=len(entries),
-            opening=turn.opening,
+            opening=turn.opening if same else (*turn.opening[:-1], said),
             replays=index,
             before=turn.before,
         )

@@ -1,5 +1,6 @@
 """What differs between two recorded requests, by kind: the words for a person, and both texts for who wants to see all."""
 
+import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,16 +73,32 @@ def _differing(part: str, kind: Kind, old: Json, new: Json) -> Contrast:
 
 
 def distance(then: Side, now: Side) -> int:
-    """Fewer differing parts are nearer; a message that shares its beginning is nearer than one that does not."""
-    parts = sum(canonical_json(then.fixed.get(k)) != canonical_json(now.fixed.get(k)) for k in now.fixed)
-    far = abs(len(then.messages) - len(now.messages)) * 300
+    """Fewer differing parts are nearer; a message that shares its beginning is nearer than one that does not.
+
+    The prompt counts most: who runs a cell again after a change means the recording of that cell.
+    """
+    differing = [k for k in now.fixed if canonical_json(then.fixed.get(k)) != canonical_json(now.fixed.get(k))]
+    far = sum(400 if part == "identity" else 1_000 for part in differing)
+    far += abs(len(then.messages) - len(now.messages)) * 200
     far += sum(_farness(a, b) for a, b in zip(then.messages, now.messages, strict=False) if a != b)
-    return parts * 1_000 + far
+    old, new = _prompt(then.messages), _prompt(now.messages)
+    return far if old == new else far + 5 * _farness(old or {}, new or {})
+
+
+def _prompt(messages: Sequence[JsonObject]) -> JsonObject | None:
+    """The last thing that a person said; None where nobody says anything."""
+    return next((message for message in reversed(messages) if _is_said(message)), None)
+
+
+def _is_said(message: JsonObject) -> bool:
+    return message.get("role") == "user" and message.get("source", "prompt") == "prompt"
 
 
 def _farness(then: JsonObject, now: JsonObject) -> int:
-    """Between 200 and 400: how little of two texts is common at their beginning and end."""
-    old, new = str(then.get("text", "")), str(now.get("text", ""))
+    """Between 200 and 400: how little of two texts is common at their beginning and end; 100 where only digests are known."""
+    if "text" not in then or "text" not in now:
+        return 100
+    old, new = str(then["text"]), str(now["text"])
     longest = max(len(old), len(new), 1)
     return 400 - int(200 * min(_common(old, new) + _common(old[::-1], new[::-1]), longest) / longest)
 
@@ -132,30 +149,37 @@ def tool_text(tool: JsonObject) -> str:
 
 
 def _messages(then: Sequence[JsonObject], now: Sequence[JsonObject]) -> Iterator[Contrast]:
-    for index, (old, new) in enumerate(zip(then, now, strict=False)):
-        if canonical_json(old) != canonical_json(new):
-            yield _message(index, old, new)
+    """Message for message, as far as they stand beside each other; then those that only one side has."""
+    gone: list[JsonObject] = []
+    added: list[JsonObject] = []
+    prompt = _prompt(now)
+    texts = [canonical_json(m) for m in then], [canonical_json(m) for m in now]
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        for place, (old, new) in enumerate(zip(then[i:j], now[k:m], strict=False), start=k):
+            yield _message(place, old, new, is_prompt=new is prompt)
+        gone += then[i + min(j - i, m - k) : j]
+        added += now[k + min(j - i, m - k) : m]
     if len(then) != len(now):
-        longer = "\n".join(
-            str(m.get("text", "")) for m in (now if len(now) > len(then) else then)[min(len(then), len(now)) :]
-        )
         sentence = f"The number of messages differs: recorded {len(then)}, now {len(now)}."
-        yield Contrast(
-            "message", sentence, old=longer if len(then) > len(now) else "", new=longer if len(now) > len(then) else ""
-        )
+        yield Contrast("message", sentence, old=_texts(gone), new=_texts(added))
 
 
-_KINDS: Mapping[str, Kind] = {"system": "system", "user": "prompt"}
-_NAMES = {"system": "The system prompt", "user": "The prompt"}
+def _texts(messages: Sequence[JsonObject]) -> str:
+    return "\n".join(str(message.get("text", "")) for message in messages)
 
 
-def _message(index: int, then: JsonObject, now: JsonObject) -> Contrast:
+def _message(index: int, then: JsonObject, now: JsonObject, *, is_prompt: bool) -> Contrast:
     role = str(now.get("role"))
     if "text" not in now or "text" not in then:
         kind: Kind = "result" if role == "tool" else "message"
         return Contrast(kind, f"Message {index + 1} ({role}) differs.", str(index))
-    guidance = now.get("source", "prompt") != "prompt"
-    kind, what = ("message", "A message") if guidance else (_KINDS.get(role, "message"), _NAMES.get(role, "A message"))
+    kind, what = ("message", f"Message {index + 1} ({role})")
+    if is_prompt and _is_said(then):
+        kind, what = "prompt", "The prompt"
+    elif role == then.get("role") == "system":
+        kind, what = "system", "The system prompt"
     if then["text"] == now["text"]:
         old, new = _images(then), _images(now)
         if old == new:
@@ -172,17 +196,23 @@ def _text_change(what: str, then: str, now: str) -> tuple[str, str]:
     for number, (a, b) in enumerate(zip(old, new, strict=False), start=1):
         if a != b:
             section = _section(new, number)
-            place = f' in section "{_cut(section, 60)}"' if section else ""
-            return f'{what} differs at line {number}{place}: recorded "{_cut(a)}", now "{_cut(b)}".', section
+            return f'{what} differs at line {number}{_in(section)}: recorded "{_cut(a)}", now "{_cut(b)}".', section
     if len(old) != len(new):
-        section = _section(max(old, new, key=len), min(len(old), len(new)) + 1)
-        return f"{what} differs in length: recorded {len(old)} lines, now {len(new)}.", section
+        longer, common = max(old, new, key=len), min(len(old), len(new))
+        number = next((n for n in range(common, len(longer)) if longer[n].strip()), common) + 1
+        section, there = _section(longer, number), f'"{_cut(longer[number - 1])}"'
+        sides = f"recorded nothing, now {there}" if longer is new else f"recorded {there}, now nothing"
+        return f"{what} differs at line {number}{_in(section)}: {sides}.", section
     return f"{what} differs in white space at the ends of lines.", ""
 
 
+def _in(section: str) -> str:
+    return f' in section "{_cut(section, 60)}"' if section else ""
+
+
 def _section(lines: Sequence[str], number: int) -> str:
-    """The heading that a line stands below."""
-    above = (line.strip() for line in reversed(lines[: number - 1]))
+    """The heading that a line is, or stands below."""
+    above = (line.strip() for line in reversed(lines[:number]))
     return next((line.lstrip("# ") for line in above if line.startswith("#")), "")
 
 

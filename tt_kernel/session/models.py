@@ -18,6 +18,7 @@ from tt_kernel.store.connections import MISSING, ConnectionShelf
 
 UNCONFIGURED = "agent.profile_model_requires_configuration"
 UNNAMED = "agent.profile_model_id_required"
+UNCHOSEN = "model.not_configured"
 
 Remembered = Callable[[str], Connection | None]
 """A connection as the newest run with it knew it, by its name."""
@@ -59,7 +60,7 @@ def target_of(
         return _by_connection(profile, connections, remembered)
     name = profile.model.model_id or default or default_model()
     if name is None:
-        raise ModelUnavailable("model.not_configured", no_model_message())
+        raise ModelUnavailable(UNCHOSEN, no_model_message())
     return Target(name)
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tt_kernel.domain.canonical import Json, digest
 from tt_kernel.domain.connections import Connection
-from tt_kernel.domain.errors import UsageProblem
+from tt_kernel.domain.errors import ModelUnavailable, UsageProblem
 from tt_kernel.domain.messages import Message, UserMessage
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.runs import RecordMode, Run, RunRequest, TurnEdit
@@ -25,8 +25,9 @@ from tt_kernel.session.branching import branch_key, branched
 from tt_kernel.session.chats import Chats, ChatTurn
 from tt_kernel.session.loading import resumed_conversation
 from tt_kernel.session.lookout import Lookout, kept, reads_chat
-from tt_kernel.session.models import Target, first_prompt, startable, target_of
+from tt_kernel.session.models import UNCHOSEN, Target, first_prompt, startable, target_of
 from tt_kernel.session.prepared import PreparedRun, Revision
+from tt_kernel.session.recalled import recalled_facts, recalled_model
 from tt_kernel.session.resume import of_a_cell, resumption_of, stored_snapshot
 from tt_kernel.session.settings import with_settings
 from tt_kernel.session.toolbox import Toolbox
@@ -92,7 +93,7 @@ class Planner:
             UserError: Unknown profile, field, tool, run or model, or no model at all.
         """
         chosen = startable(with_settings(self._profile(profile), settings or {}))
-        target = self._target(chosen, model)
+        target = self._target(chosen, model, prompt, self._mode(mode))
         earlier = self.earlier(continue_from)
         attachments, blobs = attach(images)
         request = RunRequest(
@@ -224,7 +225,7 @@ class Planner:
             UsageProblem: `agent.session_text_required`, a name that cannot be a folder, and what `prepare` raises.
         """
         chosen = startable(with_settings(_for_session(self._profile(profile)), settings or {}))
-        target = self._target(chosen, model)
+        target = self._target(chosen, model, prompt, self._mode(mode))
         attachments, blobs = attach(images)
         request = RunRequest(
             prompt=self.scrubber.text(prompt),
@@ -237,7 +238,7 @@ class Planner:
             mode=self._mode(mode),
             raw=raw,
         )
-        turn = self.chats.recorded_turn(name, request.prompt, cell, request.mode)
+        turn = self.chats.recorded_turn(name, request.prompt, attachments, cell, request.mode)
         if turn is not None:
             prepared = self._chat_run(request, blobs, functions, turn)
             if request.mode == "replay" or is_recorded(self.recordings, prepared):
@@ -332,17 +333,29 @@ class Planner:
     def _facts(self, request: RunRequest, prompt: str) -> ModelFacts:
         if request.connection is not None:  # a run that goes on, or is revised, brings its own
             self.scrubber = Scrubber.from_environment(also=credentials(request.connection))
-        return describe_model(request.model, base_dir=self.base_dir, prompt=prompt, connection=request.connection)
+        try:
+            return describe_model(request.model, base_dir=self.base_dir, prompt=prompt, connection=request.connection)
+        except ModelUnavailable:
+            known = recalled_facts(self.recordings, request.model, prompt, request.profile.sampling)
+            if known is None or request.mode in ("live", "off"):
+                raise
+            return known
 
-    def _target(self, profile: Profile, model: str | None) -> Target:
+    def _target(self, profile: Profile, model: str | None, prompt: str, mode: RecordMode) -> Target:
         """The model to ask, and the scrubber that knows its credential: a key may have been set since the last run."""
-        target = (
-            Target(model)
-            if model
-            else target_of(profile, self.connections, default=self.default_model, remembered=self._remembered)
-        )
+        target = Target(model) if model else self._own_target(profile, prompt, mode)
         self.scrubber = Scrubber.from_environment(also=credentials(target.connection))
         return target
+
+    def _own_target(self, profile: Profile, prompt: str, mode: RecordMode) -> Target:
+        """The model of the profile or the settings; where there is none, the one that the prompt was recorded with."""
+        try:
+            return target_of(profile, self.connections, default=self.default_model, remembered=self._remembered)
+        except ModelUnavailable as problem:
+            known = recalled_model(self.recordings, self.scrubber.text(prompt))
+            if problem.code != UNCHOSEN or known is None or mode in ("live", "off"):
+                raise
+            return Target(known)
 
     def _remembered(self, name: str) -> Connection | None:
         """A connection that the user does not have, as the newest run with it knew it."""

@@ -53,10 +53,11 @@ class RecordedReply:
 
 @dataclass
 class Chain:
-    """The parsed content of one chain file."""
+    """The parsed content of one chain file. `blind`: the bodies whose model takes no images."""
 
     requests: dict[str, JsonObject] = field(default_factory=dict)
     bodies: dict[str, Json] = field(default_factory=dict)
+    blind: set[str] = field(default_factory=set)
     runs: dict[str, RecordedRun] = field(default_factory=dict)
     replies: dict[str, dict[int, RecordedReply]] = field(default_factory=dict)
     results: dict[tuple[str, str, int], JsonObject] = field(default_factory=dict)
@@ -95,6 +96,8 @@ def _add_request(chain: Chain, line: JsonObject) -> None:
 
 def _add_body(chain: Chain, line: JsonObject) -> None:
     chain.bodies[line["digest"]] = line["body"]
+    if line.get("blind"):
+        chain.blind.add(line["digest"])
 
 
 def _add_run(chain: Chain, line: JsonObject) -> None:

@@ -22,12 +22,13 @@ from tt_kernel.store.recordings import (
 
 @dataclass(frozen=True)
 class Asked:
-    """Everything of a request that does not grow."""
+    """Everything of a request that does not grow; `blind`, a model that takes no images, is kept with it and in no digest."""
 
     model: str
     identity: Json
     sampling: Sampling
     tools: tuple[ToolOffer, ...]
+    blind: bool = False
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,8 @@ class Tape:
         self._described.add(self._here)
         lines = []
         if chain is not None and self._fixed not in chain.bodies:
-            lines.append({"kind": "body", "digest": self._fixed, "body": _fixed(self._asked)})
+            seeing = {"blind": True} if self._asked.blind else {}
+            lines.append({"kind": "body", "digest": self._fixed, "body": _fixed(self._asked), **seeing})
         return [*lines, self._pending_request]
 
     def _find(self, table: str, index: int) -> JsonObject | None:
