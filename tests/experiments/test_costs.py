@@ -38,14 +38,15 @@ def test_the_dearest_first_and_unknown_prices_are_unknown(session):
         drive(session, prompt)
         drive(session, prompt)
     records = session.index.list()
-    assert [(c.name, c.runs, c.dollars) for c in costs(records, "prompt")] == [
+    spent = session.spending.all(records)
+    assert [(c.name, c.runs, c.dollars) for c in costs(spent, "prompt")] == [
         ("dear one", 2, "$0.5000"),
         ("dear two", 2, "$0.5000"),
         ("other", 2, "?"),
     ]
-    whole = total(records)
+    whole = total(spent)
     assert (whole.usage.input_tokens, whole.usage.cached_tokens, whole.dollars) == (2_400, 160, "$1.0000 + ?")
-    (day,) = costs(records, "day")
+    (day,) = costs(spent, "day")
     assert (day.name, day.runs) == (records[0].started_at[:10], 6)
 
 
@@ -53,7 +54,7 @@ def test_replays_cost_nothing(session, tmp_path):
     drive(session, "dear one")
     again = make_session(tmp_path)
     drive(again, "dear one")
-    assert total(again.index.list()).usage.cost_usd == 0.25
+    assert total(again.spending.all(again.index.list())).usage.cost_usd == 0.25
 
 
 def test_another_word_is_refused(session):

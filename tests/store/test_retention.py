@@ -54,7 +54,7 @@ def test_a_plan_changes_nothing_and_then_does_what_it_says(folder):
     ]
     assert plan.size == 4 * 5 + 2 + 2 * 15
     assert folder.run("00000003").root.exists()
-    outcome = carry_out(folder, plan)
+    outcome = carry_out(folder, plan, records)
     assert outcome.done == plan.steps
     assert not folder.run("00000003").root.exists()
     assert sorted(p.name for p in folder.run("00000001").root.iterdir()) == ["output", "run.json"]
@@ -86,6 +86,6 @@ def test_a_failure_does_not_stop_the_rest(folder):
         path.unlink() if path.is_file() else path.rmdir()
     root.rmdir()
     root.write_text("a file where the folder was")
-    outcome = carry_out(folder, plan)
+    outcome = carry_out(folder, plan, records)
     assert [b.run for b in outcome.failed] == ["00000000"]
     assert [s.run for s in outcome.done] == ["00000001"]

@@ -107,7 +107,7 @@ class HistoryCompacted(Frozen):
 
     `pruned`: the tool results in these messages, counted from 0, were replaced by a mark. `summary`: the `count` messages from
     `start` on were replaced by one that says `text` and stands for `replies` replies. `failed`: nothing changed, `text` tells why.
-    Tokens are estimates of the whole conversation. `usage` is what the summary cost.
+    Tokens are estimates of the whole conversation. `usage` is what the summary cost, `replayed_usage` the part that was recorded.
     """
 
     type: Literal["history_compacted"] = "history_compacted"
@@ -123,6 +123,7 @@ class HistoryCompacted(Frozen):
     tokens_before: int
     tokens_after: int
     usage: Usage = Usage()
+    replayed_usage: Usage = Usage()
 
 
 class ModelCompleted(Frozen):

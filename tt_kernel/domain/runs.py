@@ -86,6 +86,7 @@ class RunRecord(Frozen):
     """`run.json`. Written when the run starts and when it ends; in between the journal is the truth.
 
     Times are ISO 8601 UTC. `key` is the full run key; `slot` tells which of the runs with the same key this is.
+    `replayed_usage` is the part of `usage` that came from recordings and cost nothing.
     """
 
     schema_version: Literal[1] = 1
@@ -112,6 +113,7 @@ class RunRecord(Frozen):
     notebook: str | None = None
     problem: RunProblem | None = None
     usage: Usage = Usage()
+    replayed_usage: Usage = Usage()
     turns: int = 0
     tool_calls: int = 0
     text: str = ""

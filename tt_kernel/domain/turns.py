@@ -44,6 +44,16 @@ class Usage(Frozen):
             cost_usd=sum(costs) if costs else None,
         )
 
+    def minus(self, part: "Usage") -> "Usage":
+        """What is left of it without a part of it."""
+        cost = self.cost_usd
+        return Usage(
+            input_tokens=self.input_tokens - part.input_tokens,
+            output_tokens=self.output_tokens - part.output_tokens,
+            cached_tokens=self.cached_tokens - part.cached_tokens,
+            cost_usd=None if cost is None else max(0.0, cost - (part.cost_usd or 0.0)),
+        )
+
     @property
     def total_tokens(self) -> int:
         return self.input_tokens + self.output_tokens
@@ -96,7 +106,8 @@ class SwitchChunk(Frozen):
 class ModelReply(Frozen):
     """The complete reply; always the last chunk of a stream.
 
-    `model` is the name the service reports (it may differ from the one asked for).
+    `model` is the name the service reports (it may differ from the one asked for). `recorded`: it comes from a recording, and
+    nothing was asked or paid.
     """
 
     kind: Literal["reply"] = "reply"
@@ -104,6 +115,7 @@ class ModelReply(Frozen):
     finish_reason: str = "stop"
     usage: Usage = Usage()
     model: str = ""
+    recorded: bool = False
 
 
 ModelChunk = Annotated[

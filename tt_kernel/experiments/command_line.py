@@ -4,7 +4,10 @@ import argparse
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from tt_kernel.session.core import Session
 
 Say = Callable[[str], None]
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001  its only name
@@ -38,6 +41,13 @@ def add_commands(commands: Subparsers, say: Say) -> None:
         "--also", type=Path, nargs="*", default=[], metavar="FILE", help="more files that the code reads"
     )
     bundle.set_defaults(command=lambda options: _bundle(options, say))
+
+    prune = commands.add_parser("prune", help="list what a notebook's folder could do without; --yes deletes it")
+    prune.add_argument("notebook", type=Path)
+    prune.add_argument("--keep", type=int, metavar="RUNS", help="newest runs that stay (default: 100)")
+    prune.add_argument("--full", type=int, metavar="RUNS", help="newest runs that keep all their files (default: 20)")
+    prune.add_argument("--yes", action="store_true", help="delete it")
+    prune.set_defaults(command=lambda options: _prune(options, say))
 
     diff = commands.add_parser("diff", help="compare two runs")
     diff.add_argument("before", metavar="RUN")
@@ -77,14 +87,39 @@ def _bundle(options: argparse.Namespace, say: Say) -> int:
     return 0
 
 
-def _diff(options: argparse.Namespace, say: Say) -> int:
-    from tt_kernel.domain.errors import NotFound  # noqa: PLC0415
-    from tt_kernel.experiments.diff import diff  # noqa: PLC0415  draws
-    from tt_kernel.session.core import Session  # noqa: PLC0415  wires everything
+def _prune(options: argparse.Namespace, say: Say) -> int:
+    from pydantic import ValidationError  # noqa: PLC0415
 
-    if not options.notebook.is_file():
-        raise NotFound("notebook.not_found", f"There is no notebook {str(options.notebook)!r}.")
-    session = Session(options.notebook)
+    from tt_kernel.domain.errors import UsageProblem  # noqa: PLC0415
+    from tt_kernel.experiments.pruning import COLUMNS, prune  # noqa: PLC0415  wires everything
+    from tt_kernel.store.retention import Retention  # noqa: PLC0415
+    from tt_kernel.widgets.table import table_text  # noqa: PLC0415
+
+    numbers = {"keep_runs": options.keep, "keep_full": options.full}
+    try:
+        retention = Retention(**{name: number for name, number in numbers.items() if number is not None})
+    except ValidationError as error:
+        raise UsageProblem(message="--keep and --full take numbers of runs from 0 to 10000.") from error
+    report = prune(_session(options.notebook), retention, carry=options.yes)
+    if report.items:
+        say(table_text(COLUMNS, [item.row for item in report.items]))
+    say("\n".join(report.notes))
+    return EXIT_FAILED if report.failed else 0
+
+
+def _diff(options: argparse.Namespace, say: Say) -> int:
+    from tt_kernel.experiments.diff import diff  # noqa: PLC0415  draws
+
+    session = _session(options.notebook)
     found = diff(session.load(options.before), session.load(options.after))
     say(repr(found))
     return 0 if found.is_same else EXIT_FAILED
+
+
+def _session(notebook: Path) -> "Session":
+    from tt_kernel.domain.errors import NotFound  # noqa: PLC0415
+    from tt_kernel.session.core import Session  # noqa: PLC0415  wires everything
+
+    if not notebook.is_file():
+        raise NotFound("notebook.not_found", f"There is no notebook {str(notebook)!r}.")
+    return Session(notebook)

@@ -1,22 +1,24 @@
-"""`costs`: what the runs of a notebook used, by cell, model, day, profile or run (issue 6.10). Replays cost nothing."""
+"""`costs`: what the runs of a notebook used, by cell, model, day, profile or status. What was replayed cost nothing."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tt_kernel.domain.errors import UsageProblem
-from tt_kernel.domain.runs import RunRecord
 from tt_kernel.domain.turns import Usage
+from tt_kernel.store.spending import Spent
 
 By = Literal["model", "day", "profile", "prompt", "status"]
 PROMPT_CHARS = 60
 
-_KEYS: Mapping[str, Callable[[RunRecord], str]] = {
-    "model": lambda record: record.model,
-    "day": lambda record: record.started_at[:10],
-    "profile": lambda record: record.profile.id,
-    "prompt": lambda record: record.prompt,
-    "status": lambda record: record.status,
+DELETED = "(deleted runs)"
+
+_KEYS: Mapping[str, Callable[[Spent], str]] = {
+    "model": lambda spent: spent.model,
+    "day": lambda spent: spent.started_at[:10],
+    "profile": lambda spent: spent.profile,
+    "prompt": lambda spent: DELETED if spent.prompt is None else spent.prompt,
+    "status": lambda spent: spent.status,
 }
 BY = tuple(_KEYS)
 
@@ -44,11 +46,11 @@ class Cost:
         return " + ".join(part for part in (known, "?" if self.unpriced else "") if part) or "$0"
 
 
-def costs(records: Sequence[RunRecord], by: str = "model") -> list[Cost]:
+def costs(spent: Sequence[Spent], by: str = "model") -> list[Cost]:
     """What the runs used, the dearest first. A prompt stands for its cell: the same cell asks the same.
 
     Args:
-        records: Runs that were live; what was replayed has no record.
+        spent: Of the runs that were live (`Spending.all`).
         by: `model`, `day`, `profile`, `prompt` or `status`.
 
     Raises:
@@ -56,22 +58,22 @@ def costs(records: Sequence[RunRecord], by: str = "model") -> list[Cost]:
     """
     if by not in _KEYS:
         raise UsageProblem(message=f"Costs are told by {', '.join(BY)}, not by {by!r}.")
-    groups: dict[str, list[RunRecord]] = {}
-    for record in records:
-        groups.setdefault(_KEYS[by](record), []).append(record)
+    groups: dict[str, list[Spent]] = {}
+    for one in spent:
+        groups.setdefault(_KEYS[by](one), []).append(one)
     found = [_cost(name, group) for name, group in groups.items()]
     if by == "day":
         return sorted(found, key=lambda cost: cost.name)
     return sorted(found, key=lambda cost: (-(cost.usage.cost_usd or 0.0), -cost.usage.total_tokens, cost.name))
 
 
-def total(records: Sequence[RunRecord]) -> Cost:
-    return _cost("all", records)
+def total(spent: Sequence[Spent]) -> Cost:
+    return _cost("all", spent)
 
 
-def _cost(name: str, records: Sequence[RunRecord]) -> Cost:
+def _cost(name: str, spent: Sequence[Spent]) -> Cost:
     usage = Usage()
-    for record in records:
-        usage = usage.plus(record.usage)
-    unpriced = sum(r.usage.cost_usd is None and r.usage.total_tokens > 0 for r in records)
-    return Cost(name, len(records), usage, unpriced)
+    for one in spent:
+        usage = usage.plus(one.usage)
+    unpriced = sum(one.usage.cost_usd is None and one.usage.total_tokens > 0 for one in spent)
+    return Cost(name, len(spent), usage, unpriced)

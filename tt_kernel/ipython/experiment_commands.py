@@ -112,10 +112,10 @@ def costs(notebook: Notebook, words: Sequence[str]) -> "Listing[Cost]":
     from tt_kernel.ipython.listing import Listing  # noqa: PLC0415
 
     by = words[0] if words else "model"
-    records = notebook.session.index.list()
-    found = told(records, "prompt" if by == "cell" else by)
+    spent = notebook.session.spending.all(notebook.session.index.list())
+    found = told(spent, "prompt" if by == "cell" else by)
     rows = [_cost_row(cost) for cost in found]
-    rows += [_cost_row(total(records))] if len(found) > 1 else []
+    rows += [_cost_row(total(spent))] if len(found) > 1 else []
     notes = ["? is the price of a model that is not known."] if any(cost.unpriced for cost in found) else []
     return Listing(
         found, (by, "runs", "input", "cached", "output", "cost"), rows, notes if rows else ["There are no runs yet."]

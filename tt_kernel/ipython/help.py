@@ -40,6 +40,7 @@ Commands:
   %agent tree               which runs come from which
   %agent find WORDS         runs by words, and tool: model: profile: status: since: until: in:
   %agent costs [BY]         what the runs used, by model, day, profile, cell or status
+  %agent prune [--yes]      what the folder could do without: old runs, recordings that nothing refers to
   %agent check              what stands in the way of nbval
   %agent freeze             write a manifest of versions and digests
   %agent notebook [PATH]    which notebook this is, or say so

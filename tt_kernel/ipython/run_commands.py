@@ -11,11 +11,13 @@ from tt_kernel.ipython.notebook import Notebook
 
 if TYPE_CHECKING:
     from tt_kernel.domain.runs import Run, RunRecord
+    from tt_kernel.experiments.pruning import Item
     from tt_kernel.session.prepared import PreparedRun
-    from tt_kernel.store.retention import Step
     from tt_kernel.store.rewind import OnConflict
 
 _RUN = re.compile(r"last|[0-9a-f]{1,8}(\.\d+)?")
+MOST = 10_000
+"""Runs that pruning can be told to keep."""
 FILTERS = ("--status", "--profile", "--model", "--session")
 
 
@@ -80,27 +82,18 @@ def is_guidance(_: Sequence[str]) -> bool:
     return True
 
 
-def prune(notebook: Notebook, words: Sequence[str]) -> "Listing[Step]":
+def prune(notebook: Notebook, words: Sequence[str]) -> "Listing[Item]":
     """What would be deleted; with --yes it is."""
-    from tt_kernel.store.retention import Retention, carry_out, plan_prune  # noqa: PLC0415
+    from tt_kernel.experiments.pruning import COLUMNS  # noqa: PLC0415
+    from tt_kernel.experiments.pruning import prune as pruned  # noqa: PLC0415
+    from tt_kernel.store.retention import Retention  # noqa: PLC0415
 
-    session = notebook.session
     options = _numbers(words, ("--keep", "--full"))
     retention = Retention(
         keep_runs=options.get("--keep", Retention().keep_runs), keep_full=options.get("--full", Retention().keep_full)
     )
-    plan = plan_prune(session.folder, session.index.list(), retention)
-    notes = [f"run {b.run} stays: {b.reason}" for b in plan.blocked]
-    steps = plan.steps
-    if "--yes" in words:
-        outcome = carry_out(session.folder, plan)
-        steps = outcome.done
-        notes += [f"run {b.run} failed: {b.reason}" for b in outcome.failed]
-        notes.append(f"{len(steps)} runs done, {_size(sum(step.size for step in steps))} freed.")
-    elif steps:
-        notes.append(f"Nothing was deleted yet. --yes does it and frees {_size(plan.size)}. Recordings stay.")
-    rows = [(step.run, step.action, _size(step.size)) for step in steps]
-    return Listing(steps, ("run", "action", "frees"), rows, notes or ["There is nothing to prune."])
+    report = pruned(notebook.session, retention, carry="--yes" in words)
+    return Listing(report.items, COLUMNS, [item.row for item in report.items], report.notes)
 
 
 def is_prune(words: Sequence[str]) -> bool:
@@ -147,11 +140,7 @@ def _numbers(words: Sequence[str], names: Sequence[str]) -> dict[str, int]:
     queue = [word for word in words if word != "--yes"]
     while queue:
         name = queue.pop(0)
-        if name not in names or not queue or not queue[0].isdigit():
+        if name not in names or not queue or not queue[0].isdigit() or int(queue[0]) > MOST:
             raise UsageProblem(message="%agent prune [--keep RUNS] [--full RUNS] [--yes]: numbers from 0 to 10000.")
         found[name] = int(queue.pop(0))
     return found
-
-
-def _size(size: int) -> str:
-    return f"{size / 1_000_000:.1f} MB" if size >= 100_000 else f"{size / 1000:.1f} kB"  # noqa: PLR2004

@@ -62,6 +62,7 @@ class Compactor:
     level: int = 0
     _resting: int = 0
     _usage: Usage = field(default_factory=Usage)
+    _replayed: Usage = field(default_factory=Usage)
     _text: str = ""
 
     async def run(self, conversation: Conversation, meter: Meter) -> AsyncIterator[Event]:
@@ -79,7 +80,7 @@ class Compactor:
         if step.cut is not None:
             async for event in self._summarise(step.messages, step.cut, turn):
                 yield event
-            meter.count_summary(self._usage)
+            meter.count(self._usage, self._replayed)
             done = self._compacted(step.messages, step.cut, conversation, turn)
             left = done.tokens_after
             yield self.write(done)
@@ -87,7 +88,7 @@ class Compactor:
 
     async def _summarise(self, messages: Sequence[Message], cut: Cut, turn: int) -> AsyncIterator[Event]:
         """Sets `_text` to a whole summary, or to "" when there is none; one repair is tried."""
-        self._text, self._usage = "", Usage()
+        self._text, self._usage, self._replayed = "", Usage(), Usage()
         request = summary_request(messages, cut, self.sampling)
         for last in (False, True):
             asked = Turn(self.provider, request, self.invocation_id, turn, self.retry, may_be_empty=True)
@@ -100,6 +101,7 @@ class Compactor:
                 return
             assert asked.reply is not None
             self._usage = self._usage.plus(asked.reply.usage)
+            self._replayed = self._replayed.plus(asked.reply.usage) if asked.reply.recorded else self._replayed
             text = asked.reply.message.text
             if not missing_in(text):
                 self._text = normal_form(text)
@@ -146,7 +148,8 @@ class Compactor:
         return self.write(self._made(turn, before, after, **more))
 
     def _made(self, turn: int, before: int, after: int, **more: object) -> HistoryCompacted:
-        facts: dict[str, object] = {"usage": self._usage} if more["method"] != "pruned" else {}
+        used = {"usage": self._usage, "replayed_usage": self._replayed}
+        facts: dict[str, object] = dict(used) if more["method"] != "pruned" else {}
         return HistoryCompacted.model_validate(
             {
                 "invocation_id": self.invocation_id,

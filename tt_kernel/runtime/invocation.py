@@ -171,7 +171,7 @@ class Invocation:
         async for event in self._turn.run():
             yield self.write(event)
         assert self._turn.reply is not None
-        self.meter.count_turn(self._turn.reply.usage)
+        self.meter.count_turn(self._turn.reply)
 
     async def _without_calls(self, reply: ModelReply) -> AsyncIterator[Event]:
         """A plain answer ends a `reply` invocation and is drift in a `finish` one; in plan mode it ends the research."""

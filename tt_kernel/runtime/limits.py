@@ -5,14 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tt_kernel.domain.profiles import Limits
-from tt_kernel.domain.turns import Usage
+from tt_kernel.domain.turns import ModelReply, Usage
 
 
 @dataclass
 class Meter:
     """Counts what an invocation used; `reached` names the limit that forbids another turn.
 
-    `number` is the number of the last turn and `earlier` the usage before, both of which go on when a run is resumed.
+    `number` is the number of the last turn, `earlier` and `earlier_replayed` the usage before; they go on when a run is resumed.
+    `replayed` is the part of `usage` that came from recordings.
     `also` may know another reason to stop (toolkit/breaker.py).
     """
 
@@ -20,9 +21,11 @@ class Meter:
     monotonic: Callable[[], float] = time.monotonic
     number: int = 0
     earlier: Usage = Usage()
+    earlier_replayed: Usage = Usage()
     turns: int = 0
     calls: int = 0
     usage: Usage = Usage()
+    replayed: Usage = Usage()
     also: Callable[[], str | None] = lambda: None
     _started: float = field(default=0.0, init=False)
 
@@ -34,14 +37,18 @@ class Meter:
         """Of the whole run."""
         return self.earlier.plus(self.usage)
 
-    def count_turn(self, usage: Usage) -> None:
+    @property
+    def total_replayed(self) -> Usage:
+        return self.earlier_replayed.plus(self.replayed)
+
+    def count_turn(self, reply: ModelReply) -> None:
         self.number += 1
         self.turns += 1
-        self.usage = self.usage.plus(usage)
+        self.count(reply.usage, reply.usage if reply.recorded else Usage())
 
-    def count_summary(self, usage: Usage) -> None:
-        """A request that is no turn of the agent."""
-        self.usage = self.usage.plus(usage)
+    def count(self, usage: Usage, replayed: Usage) -> None:
+        """Also of a request that is no turn of the agent."""
+        self.usage, self.replayed = self.usage.plus(usage), self.replayed.plus(replayed)
 
     def reached(self) -> str | None:
         used: list[tuple[str, float | None, float]] = [

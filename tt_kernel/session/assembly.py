@@ -247,6 +247,7 @@ class _Builder:
         if resumption is not None:
             meter.number = resumption.record.turns
             meter.earlier = resumption.record.usage
+            meter.earlier_replayed = resumption.record.replayed_usage
         return meter
 
     def _prepare_files(self) -> None:

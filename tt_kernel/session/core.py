@@ -34,6 +34,7 @@ from tt_kernel.store.run_checkpoints import RunCheckpoints
 from tt_kernel.store.runs import RunIndex
 from tt_kernel.store.secrets import Scrubber
 from tt_kernel.store.sessions import SessionShelf
+from tt_kernel.store.spending import Spending
 from tt_kernel.store.workspace import Workspace
 from tt_kernel.store.worldinfo import LoreShelf
 
@@ -74,6 +75,7 @@ class Session:
         self.approver = approver
         self.interactive = interactive
         self.persist = PersistShelf(self.folder.persist)
+        self.spending = Spending(self.folder)
         self.permissions = PermissionShelf(self.folder, user_folder())
         self.lookout = Lookout(self.folder, LoreShelf(self.folder, user_folder()))
         self._slots = Slots()
@@ -188,6 +190,11 @@ class Session:
     async def aclose(self) -> None:
         """End the processes that this session owns."""
         await self.toolbox.aclose()
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """Ids of the runs that this session has run, replayed or been given."""
+        return frozenset(self._memory)
 
     # -- inside
 

@@ -246,6 +246,7 @@ class RunStream:
                     "ended_at": now_iso(),
                     "problem": run.problem,
                     "usage": run.usage,
+                    "replayed_usage": assembly.invocation.meter.total_replayed,
                     "turns": assembly.invocation.meter.number,
                     "tool_calls": len(run.tool_calls),
                     "text": run.text,

@@ -15,6 +15,7 @@ from tt_kernel.domain.events import (
     CommitCompleted,
     Envelope,
     Event,
+    HistoryCompacted,
     ModelCompleted,
     ModelStopped,
     RunCreated,
@@ -79,7 +80,8 @@ def _outcome(envelopes: Sequence[Envelope], problem: RunProblem) -> dict[str, ob
         "turns": sum(isinstance(event, ModelCompleted) for event in events),
         "tool_calls": sum(isinstance(event, CallRequested) for event in events),
         "text": _text(events),
-        "usage": _usage(events),
+        "usage": used(events)[0],
+        "replayed_usage": used(events)[1],
     }
     for end in (event for event in events if isinstance(event, RunEnded)):
         failed = RunProblem(code=end.code, message=end.message or end.code) if end.code else None
@@ -101,12 +103,16 @@ def _text(events: Sequence[Event]) -> str:
     return said
 
 
-def _usage(events: Sequence[Event]) -> Usage:
-    total = Usage()
+def used(events: Sequence[Event]) -> tuple[Usage, Usage]:
+    """What the events of a journal used, and the part of it that came from recordings."""
+    total, replayed = Usage(), Usage()
     for event in events:
         if isinstance(event, ModelCompleted):
             total = total.plus(event.reply.usage)
-    return total
+            replayed = replayed.plus(event.reply.usage) if event.reply.recorded else replayed
+        elif isinstance(event, HistoryCompacted):
+            total, replayed = total.plus(event.usage), replayed.plus(event.replayed_usage)
+    return total, replayed
 
 
 def _rebuilt(layout: RunLayout, envelopes: Sequence[Envelope]) -> RunRecord:

@@ -23,6 +23,7 @@ from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.ids import Digest
 from tt_kernel.domain.ports import ApprovalAnswer
 from tt_kernel.domain.turns import ModelReply
+from tt_kernel.store.locks import locked
 from tt_kernel.store.secrets import Scrubber
 
 _REPLY = TypeAdapter(ModelReply)
@@ -48,7 +49,7 @@ class RecordedReply:
 
     @property
     def reply(self) -> ModelReply:
-        return _REPLY.validate_python(self.body)
+        return _REPLY.validate_python({**self.body, "recorded": True})
 
 
 @dataclass
@@ -171,7 +172,8 @@ class Recordings:
             return
         chain = self._chains.get(root[:16]) or self.chain(root)
         data = b"".join(map(self._line, lines))
-        chain.size += _append(self._path(root[:16]), data)
+        with locked(self._folder):  # somebody may be taking garbage out of the file
+            chain.size += _append(self._path(root[:16]), data)
         for line in lines:
             chain.add(line)
 
