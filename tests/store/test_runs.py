@@ -102,6 +102,46 @@ def test_staged_files_and_the_record_become_the_runs_folder(
     assert (agent_folder.root / ".gitignore").exists()
 
 
+def test_what_a_run_begins_with_waits_for_its_folder(
+    agent_folder: AgentFolder, staging: Path, make_record: Maker
+) -> None:
+    asked = []
+
+    def files() -> dict[str, bytes]:
+        asked.append(1)
+        return {"input/messages.json": b"[]\n", "input/images/a.png": b"png"}
+
+    with RunFolder.stage(NO_SECRETS) as replayed:
+        replayed.begins_with(files)
+        assert (replayed.is_made, asked, list(staging.iterdir())) == (False, [], [])
+    with RunFolder.stage(NO_SECRETS) as asked_for:
+        asked_for.begins_with(files)
+        assert sorted(files_of(asked_for.layout.root)) == ["input/images/a.png", "input/messages.json"]
+    with RunFolder.stage(NO_SECRETS) as live:
+        live.begins_with(files)
+        live.save(make_record())
+        live.materialise(agent_folder, KEY)
+        assert sorted(files_of(live.layout.root)) == [".lock", "input/images/a.png", "input/messages.json", "run.json"]
+    assert list(staging.iterdir()) == []
+    assert len(asked) == 2
+
+
+def test_a_folder_that_cannot_be_filled_is_given_back(
+    agent_folder: AgentFolder, make_record: Maker, full_disk: Path
+) -> None:
+    ballast = full_disk / "ballast"
+    os.truncate(ballast, ballast.stat().st_size - 20 * 1024)
+    with RunFolder.stage(NO_SECRETS) as folder:
+        folder.begins_with(lambda: {"input/a": b"small", "input/b": b"x" * 50_000})
+        folder.save(make_record())
+        with pytest.raises(StorageFault) as caught:
+            folder.materialise(AgentFolder(full_disk / "nb.agent"), KEY)
+        assert caught.value.code == "storage.full"
+        assert not (full_disk / "nb.agent" / "runs" / "3fa92c17").exists()
+        assert folder.materialise(agent_folder, KEY) == "3fa92c17"
+        assert (folder.layout.input / "b").stat().st_size == 50_000
+
+
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="needs a second file system")
 def test_files_move_over_a_border_of_file_systems(
     agent_folder: AgentFolder, make_record: Maker, monkeypatch: pytest.MonkeyPatch

@@ -4,6 +4,8 @@ import hashlib
 import json
 from typing import Any, TypeAlias
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from tt_kernel.domain.ids import Digest
 
 # A JSON value. Any, because a recursive alias costs every reader more than it catches.
@@ -14,6 +16,34 @@ JsonObject: TypeAlias = dict[str, Any]
 def canonical_json(value: Json) -> str:
     """Sorted keys, no spaces, non-ASCII as itself. NaN and infinities are refused with ValueError."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def indented_json(value: Json) -> bytes:
+    """A document: sorted keys, two spaces, a newline at the end, non-ASCII as itself. NaN and infinities: ValueError."""
+    try:
+        return to_json(_sorted(value), indent=2) + b"\n"
+    except (_Unusual, PydanticSerializationError):
+        text = json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
+        return encode_json(text + "\n")
+
+
+class _Unusual(Exception):
+    """A value that Rust's encoder spells otherwise than Python's, three times slower, one."""
+
+
+def _sorted(value: Json) -> Json:
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or value is None:
+        return value
+    if kind is dict:
+        if not all(type(name) is str for name in value):
+            raise _Unusual
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    if kind is list or kind is tuple:
+        return [_sorted(item) for item in value]
+    if kind is float and not set(repr(value)) & set("en"):  # no exponent, not nan, not inf
+        return value
+    raise _Unusual
 
 
 def encode_json(text: str) -> bytes:

@@ -21,6 +21,7 @@ from tt_kernel.runtime.loop_thread import submit
 from tt_kernel.session.api import current_session
 from tt_kernel.session.assembly import is_recorded
 from tt_kernel.session.core import Session
+from tt_kernel.session.lookout import made_in_advance
 from tt_kernel.session.prepared import PreparedRun
 
 CONCURRENCY = 8
@@ -85,7 +86,9 @@ class SweepRun:
         base: PreparedRun | None = None
         for case in self.cases:
             if case.repeat == 1 or base is None:
-                base = self.session.prepare(case.prompt, **self._arguments(case))
+                base = made_in_advance(
+                    self.session.prepare(case.prompt, **self._arguments(case)), self.session.planner.scrubber
+                )
             self._prepared[case.number] = replace(base, slot=case.repeat, one_of_many=True)
 
     def _arguments(self, case: Case) -> dict[str, Any]:
@@ -96,7 +99,7 @@ class SweepRun:
         live = [
             p
             for p in self._prepared.values()
-            if p.request.mode == "live" or not is_recorded(self.session.recordings, p)
+            if p.request.mode == "live" or not is_recorded(self.session.recordings, p, self.session.planner.scrubber)
         ]
         return Preflight(len(self.cases), len(live), self._estimate(live))
 

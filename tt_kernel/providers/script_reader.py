@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -43,8 +44,9 @@ def _near(path: Path) -> str:
     return f" In that folder: {', '.join(others)}." if others else ""
 
 
+@lru_cache(maxsize=8)
 def read_script(text: str, path: Path) -> Script:
-    """Check a script's text; `path` is for messages."""
+    """Check a script's text; `path` is for messages. Each run reads its script, and a sweep is many runs: the last ones are kept."""
     try:
         document = parse(text)
     except LineProblem as problem:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tt_kernel.domain.calls import Commit, FileChanged, Finish, ToolCall, ToolResult
 from tt_kernel.domain.errors import ContractBroken, ToolError, TTError
@@ -57,10 +58,10 @@ class Dispatcher:
     notes: list[Event] = field(default_factory=list)
     before_commit: Callable[[], list[Event]] = list
     _cases: list[_Case] = field(default_factory=list)
-    _snapshot_digest: str = ""
 
-    def __post_init__(self) -> None:
-        self._snapshot_digest = self.snapshot.digest
+    @cached_property
+    def _snapshot_digest(self) -> str:
+        return self.snapshot.digest
 
     async def run(self, turn: int, parts: Sequence[CallPart], choice: ToolChoice) -> AsyncIterator[Event]:
         """Execute the calls in order; all-read-only turns concurrently, with results in order.

@@ -1,6 +1,7 @@
 """What one run is made of: tape, folder, tools, policies, provider and invocation, put together in one place."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,9 +13,8 @@ from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.events import Event
 from tt_kernel.domain.ids import ROOT_INVOCATION, builtin
 from tt_kernel.domain.messages import Message
-from tt_kernel.domain.ports import Caller, Provider
+from tt_kernel.domain.ports import Provider
 from tt_kernel.domain.profiles import Profile
-from tt_kernel.domain.specs import Snapshot, ToolOffer
 from tt_kernel.domain.turns import ModelReply
 from tt_kernel.providers.recorded import RecordedProvider
 from tt_kernel.runtime.conversation import Conversation
@@ -27,31 +27,33 @@ from tt_kernel.runtime.projection import RunProjection
 from tt_kernel.session.bench import Bench
 from tt_kernel.session.branching import apply_edits
 from tt_kernel.session.compacting import compactor_of, first_reply
+from tt_kernel.session.hands import Hands
 from tt_kernel.session.keeper import Keeper
 from tt_kernel.session.ledger import Ledger
 from tt_kernel.session.loading import resumed_conversation
-from tt_kernel.session.lookout import first_messages, keep
+from tt_kernel.session.lookout import documents, opening_of
 from tt_kernel.session.memory import memory_of
 from tt_kernel.session.misses import explain_miss
 from tt_kernel.session.models import live_model
+from tt_kernel.session.opening import Opening
 from tt_kernel.session.pictures import Pictures
 from tt_kernel.session.policies import Policies
 from tt_kernel.session.prepared import PreparedRun, Shared
-from tt_kernel.store.atomic import write_bytes, write_json
+from tt_kernel.store.atomic import write_bytes
 from tt_kernel.store.journal import Journal, now_iso
 from tt_kernel.store.recordings import RecordedRun, Recordings
 from tt_kernel.store.results import ResultStore
 from tt_kernel.store.runs import RunFolder
-from tt_kernel.store.tape import Asked, Tape
+from tt_kernel.store.secrets import Scrubber
+from tt_kernel.store.tape import Tape
 from tt_kernel.toolkit.clockwork import Clockwork
 from tt_kernel.toolkit.deferral import Offers
 from tt_kernel.toolkit.gate import Gate
 from tt_kernel.toolkit.permissions import PermissionEngine, answer_seconds
 from tt_kernel.toolkit.planning import Planning
 from tt_kernel.tools.plan import PlanDesk
-from tt_kernel.tools.processes import ProcessDesk
+from tt_kernel.tools.workspace import ReadState, ReadStates
 
-_MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 _REPLY: TypeAdapter[ModelReply] = TypeAdapter(ModelReply)
 
 
@@ -62,9 +64,9 @@ class Assembly:
     ledger: Ledger
     invocation: Invocation
     projection: RunProjection
-    messages: list[Message]
+    opening: Opening
     keeper: Keeper
-    processes: ProcessDesk
+    hands: Hands
 
 
 def assemble(shared: Shared, prepared: PreparedRun) -> Assembly:
@@ -75,13 +77,13 @@ def assemble(shared: Shared, prepared: PreparedRun) -> Assembly:
         ModelUnavailable: A model must be asked and cannot be.
         StorageFault: The run's folder cannot be made.
     """
-    messages = opening_messages(prepared)
-    tape = _tape(shared.recordings, prepared)
-    recorded = _look_ahead(tape, messages, prepared)
+    opening = opening_of(prepared, shared.scrubber)
+    tape = _tape(shared.recordings, prepared, opening)
+    recorded = _look_ahead(tape, opening.messages, prepared)
     inner = None if recorded else _live_provider(shared, prepared)
     ledger = _reopened(shared, prepared, tape) if prepared.resumption else _ledger(shared, prepared, tape, recorded)
     try:
-        return _Builder(shared, prepared, messages, ledger, inner).build(live=recorded is None)
+        return _Builder(shared, prepared, opening, ledger, inner).build(live=recorded is None)
     except BaseException:
         ledger.close(None)
         raise
@@ -92,37 +94,23 @@ def _live_provider(shared: Shared, prepared: PreparedRun) -> Provider:
     return live_model(request, base_dir=shared.base_dir, connections=shared.connections, circuits=shared.circuits)
 
 
-def opening_messages(prepared: PreparedRun) -> list[Message]:
-    """The conversation that the first request carries."""
-    return list(prepared.opening) if prepared.opening is not None else first_messages(prepared)
-
-
-def is_recorded(recordings: Recordings, prepared: PreparedRun) -> bool:
+def is_recorded(recordings: Recordings, prepared: PreparedRun, scrubber: Scrubber) -> bool:
     """Whether the first turn of a run can be replayed."""
-    return first_reply(_tape(recordings, prepared), prepared, opening_messages(prepared)) is not None
+    opening = opening_of(prepared, scrubber)
+    return first_reply(_tape(recordings, prepared, opening), prepared, opening.messages) is not None
 
 
-def _tape(recordings: Recordings, prepared: PreparedRun) -> Tape:
-    request, facts = prepared.request, prepared.facts
-    offers = offers_of(prepared.snapshot)
+def _tape(recordings: Recordings, prepared: PreparedRun, opening: Opening) -> Tape:
     return Tape(
         recordings,
-        Asked(request.model, facts.identity, request.profile.sampling, offers, blind=not facts.accepts_images),
+        opening.asked,
         slot=prepared.slot or 1,
         borrows=not prepared.one_of_many,
-        recording=request.mode != "off",
+        recording=prepared.request.mode != "off",
     )
 
 
-def offers_of(snapshot: Snapshot) -> tuple[ToolOffer, ...]:
-    """The tools as every request carries them."""
-    return tuple(
-        ToolOffer(name=b.name, description=b.spec.description, input_schema=b.spec.input_schema)
-        for b in snapshot.bindings
-    )
-
-
-def _look_ahead(tape: Tape, messages: list[Message], prepared: PreparedRun) -> RecordedRun | None:
+def _look_ahead(tape: Tape, messages: Sequence[Message], prepared: PreparedRun) -> RecordedRun | None:
     """The run whose first turn is recorded, if any: tools see its time and randomness."""
     mode = prepared.request.mode
     first = first_reply(tape, prepared, messages)
@@ -177,7 +165,7 @@ def _reopened(shared: Shared, prepared: PreparedRun, tape: Tape) -> Ledger:
 class _Builder:
     shared: Shared
     prepared: PreparedRun
-    messages: list[Message]
+    opening: Opening
     ledger: Ledger
     inner: Provider | None
 
@@ -195,6 +183,7 @@ class _Builder:
         snapshot, profile = self.prepared.snapshot, self.prepared.request.profile
         plans = PlanDesk(lambda: self.ledger.folder.layout.workspace_root("plan"))
         self.planning = Planning(plans.save) if profile.run.plan else None
+        hands = self._hands(progress, notes)
         invocation = Invocation(
             plan=self._plan(),
             provider=self._provider(),
@@ -202,7 +191,7 @@ class _Builder:
                 invocation_id=ROOT_INVOCATION,
                 snapshot=snapshot,
                 gate=Gate(snapshot),
-                caller=self._caller(progress, notes),
+                caller=hands,
                 results=self.results,
                 write=self.ledger.write,
                 progress=progress,
@@ -218,9 +207,9 @@ class _Builder:
         keeper = Keeper(self.ledger, invocation, self.reads, foreground=profile.run.presentation == "foreground")
         invocation.dispatcher.before_commit = keeper.before_commit
         invocation.compactor = compactor_of(
-            self.prepared, self.messages, invocation.provider, self.ledger, self.project.seen.forget_windows
+            self.prepared, self.opening.messages, invocation.provider, self.ledger, hands.forget_windows
         )
-        return Assembly(self.ledger, invocation, self._projection(), self.messages, keeper, self.processes)
+        return Assembly(self.ledger, invocation, self._projection(), self.opening, keeper, hands)
 
     def _body(self) -> str | None:
         """The file that a foreground run publishes."""
@@ -237,7 +226,7 @@ class _Builder:
     def _conversation(self) -> Conversation:
         resumption = self.prepared.resumption
         if resumption is None:
-            return Conversation(self.messages)
+            return Conversation(self.opening.messages)
         return resumed_conversation(self.ledger.folder.layout, resumption.events, resumption.guidance)
 
     def _meter(self, profile: Profile) -> Meter:
@@ -252,31 +241,30 @@ class _Builder:
 
     def _prepare_files(self) -> None:
         """The memory that the run begins with, and the files of the answer that is revised."""
-        layout = self.ledger.folder.layout
-        revision = self.prepared.revision
+        revision, base = self.prepared.revision, self.prepared.persist_base
         if revision is not None:
+            layout = self.ledger.folder.layout
             for root in ("output", "scratch", "plan", "summaries", "tool-results"):
                 if (revision.files / root).is_dir():
                     shutil.copytree(revision.files / root, layout.workspace_root(root), dirs_exist_ok=True)
             write_bytes(layout.workspace_root("output") / "previous_output.md", revision.text.encode())
-        memory_of(self.shared, self.prepared).project(
-            self.prepared.persist_base, layout.root / self.prepared.files_root
-        )
+        if base is not None:
+            files = self.ledger.folder.layout.root / self.prepared.files_root
+            memory_of(self.shared, self.prepared).project(base, files)
 
     def _save_input(self) -> None:
-        layout = self.ledger.folder.layout
-        dumped = _MESSAGES.dump_python(self.messages, mode="json")
-        write_json(layout.input / "messages.json", self.shared.scrubber.json(dumped))
-        write_json(layout.input / "snapshot.json", self.prepared.snapshot)
-        keep(self.prepared, layout, self.ledger.started_at)
+        images: dict[str, bytes] = {}
         for file in self.prepared.request.attachments:
             data = self.prepared.blobs.get(file.sha256) or self.ledger.tape.read_blob(file.sha256)
             if data is None:
                 raise StorageFault(message=f"The attached image {file.path} is in no recording of this notebook.")
-            write_bytes(layout.root / file.path, data)
+            images[file.path] = data
             self.ledger.tape.save_blob(file, data)
+        self.ledger.folder.begins_with(
+            lambda: self.opening.documents | documents(self.prepared, self.ledger.started_at) | images
+        )
 
-    def _caller(self, progress: Progress, notes: list[Event]) -> Caller:
+    def _hands(self, progress: Progress, notes: list[Event]) -> Hands:
         request = self.prepared.request
         documents = self.shared.permissions.layers()
         bench = Bench(
@@ -296,8 +284,8 @@ class _Builder:
             activation=self.prepared.activation,
         )
         resumption = self.prepared.resumption
-        bound = self.shared.toolbox.bind(bench, self.prepared.functions, resumption.read_states if resumption else {})
-        self.reads = bound.reads
+        known = resumption.read_states if resumption else {}
+        self.reads = ReadStates({path: ReadState.model_validate(state) for path, state in known.items()})
         policies = Policies(
             profile=request.profile,
             snapshot=self.prepared.snapshot,
@@ -313,8 +301,8 @@ class _Builder:
             planning=self.planning,
         )
         self.breaker = policies.breaker
-        self.project, self.processes = bound.project, bound.processes
-        return policies.caller(bound)
+        functions, reads = self.prepared.functions, self.reads
+        return Hands(lambda: self.shared.toolbox.bind(bench, functions, reads), policies.caller)
 
     def _provider(self) -> RecordedProvider:
         request = self.prepared.request

@@ -1,5 +1,6 @@
 """A run from its folder: the same folds that drew it live."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -85,7 +86,8 @@ def image_paths(conversation: Conversation, root: Path) -> list[Path]:
 def workspace_files(root: Path) -> list[Path]:
     """Files the run left under its own roots, in order of path."""
     roots = ("output", "scratch", "plan", "summaries")
-    return sorted(path for name in roots for path in (root / name).rglob("*") if path.is_file())
+    there = [name for name in roots if os.path.isdir(f"{root}/{name}")]  # noqa: PTH112  asked for each run of a sweep
+    return sorted(path for name in there for path in (root / name).rglob("*") if path.is_file())
 
 
 def _initial(layout: RunLayout) -> list[Message]:

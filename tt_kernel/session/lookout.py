@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from tt_kernel.domain.canonical import Json, indented_json
 from tt_kernel.domain.chat import FrozenChat
 from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.ids import builtin
@@ -23,10 +24,12 @@ from tt_kernel.runtime.activation.snapshot import thaw_activation
 from tt_kernel.runtime.chat import initial_history, thaw_chat
 from tt_kernel.runtime.prompt import initial_messages
 from tt_kernel.runtime.surroundings import Surroundings, scene_of
+from tt_kernel.session.opening import Opening, offers_of
 from tt_kernel.session.prepared import PreparedRun
-from tt_kernel.store.atomic import read_json, write_json
+from tt_kernel.store.atomic import read_json
 from tt_kernel.store.layout import AgentFolder, RunLayout
 from tt_kernel.store.secrets import Scrubber
+from tt_kernel.store.tape import Asked
 from tt_kernel.store.worldinfo import LoreShelf, load_timed, save_timed
 
 Document = TypeVar("Document", FrozenChat | None, LoreBook)
@@ -105,19 +108,39 @@ def first_messages(prepared: PreparedRun) -> list[Message]:
     return with_world_info(messages, prepared.activation if context.include_activated_world_info else None)
 
 
+def opening_of(prepared: PreparedRun, scrubber: Scrubber) -> Opening:
+    """What this run sends first."""
+    if prepared.made is not None:
+        return prepared.made
+    request, facts, offers = prepared.request, prepared.facts, offers_of(prepared.snapshot)
+    return Opening(
+        list(prepared.opening) if prepared.opening is not None else first_messages(prepared),
+        Asked(request.model, facts.identity, request.profile.sampling, offers, blind=not facts.accepts_images),
+        prepared.snapshot,
+        scrubber,
+    )
+
+
+def made_in_advance(prepared: PreparedRun, scrubber: Scrubber) -> PreparedRun:
+    """The same run, for many repeats: what they have in common is made once. The dice of lorebooks are each repeat's own."""
+    return prepared if prepared.surroundings.books else replace(prepared, made=opening_of(prepared, scrubber))
+
+
 # In the run's folder
 
 
-def keep(prepared: PreparedRun, layout: RunLayout, started_at: str) -> None:
-    """Write what the run looks at into its `input/`. Books, which may be large, only where a tool searches them."""
+def documents(prepared: PreparedRun, started_at: str) -> dict[str, bytes]:
+    """What the run looks at, as files of its `input/`. Books, which may be large, only where a tool searches them."""
     around, activation = prepared.surroundings, prepared.activation
+    found: dict[str, Json] = {}
     if around.chat is not None:
-        write_json(layout.input / "chat.json", around.chat)
+        found["chat"] = around.chat.model_dump(mode="json")
     if activation is not None:
         moment = int(datetime.fromisoformat(started_at).timestamp() * 1000)
-        write_json(layout.input / "worldinfo.json", activation.model_copy(update={"timestamp_ms": moment}))
+        found["worldinfo"] = activation.model_copy(update={"timestamp_ms": moment}).model_dump(mode="json")
     if around.books and prepared.snapshot.call_name(_SEARCH):
-        write_json(layout.input / "books.json", _BOOKS.dump_python(around.books, mode="json"))
+        found["books"] = _BOOKS.dump_python(around.books, mode="json")
+    return {f"input/{name}.json": indented_json(document) for name, document in found.items()}
 
 
 def kept(layout: RunLayout, record: RunRecord) -> Surroundings:

@@ -19,9 +19,11 @@ def publish_memory(shared: Shared, prepared: PreparedRun, ledger: Ledger) -> Per
     """
     workspace = prepared.request.profile.workspace
     shelf = memory_of(shared, prepared)
-    if prepared.chat is None and not {"persist"} <= set(workspace.visible_roots) & set(workspace.writable_roots):
-        return None
     base, state = prepared.persist_base, ledger.shown_id
+    writable = {"persist"} <= set(workspace.visible_roots) & set(workspace.writable_roots)
+    untouched = base is None and not ledger.folder.is_made
+    if untouched or (prepared.chat is None and not writable):
+        return None
     source = ledger.folder.layout.root / prepared.files_root
     if not ledger.is_live:
         return shelf.replayed(state, source, base)

@@ -241,7 +241,7 @@ class Planner:
         turn = self.chats.recorded_turn(name, request.prompt, attachments, cell, request.mode)
         if turn is not None:
             prepared = self._chat_run(request, blobs, functions, turn)
-            if request.mode == "replay" or is_recorded(self.recordings, prepared):
+            if request.mode == "replay" or is_recorded(self.recordings, prepared, self.scrubber):
                 return prepared
         record = SessionRecord(name=name, profile=chosen.id, model=target.name)
         if name in self.chats.shelf.names():

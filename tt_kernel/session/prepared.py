@@ -19,6 +19,7 @@ from tt_kernel.providers.circuits import Circuits
 from tt_kernel.providers.names import ModelFacts
 from tt_kernel.runtime.surroundings import Surroundings
 from tt_kernel.session.chats import Chats, ChatTurn
+from tt_kernel.session.opening import Opening
 from tt_kernel.session.toolbox import Toolbox
 from tt_kernel.store.connections import ConnectionShelf
 from tt_kernel.store.layout import AgentFolder
@@ -81,7 +82,8 @@ class PreparedRun:
 
     `slot` is None until the stream is opened. `one_of_many`: it is a counted repeat; another's recording is not its own.
     `opening` replaces the assembled initial messages. `persist_base` is the memory that the run begins with.
-    `surroundings` are the chat and the lorebooks, frozen.
+    `surroundings` are the chat and the lorebooks, frozen. `made` is what `opening_of` makes of all this, where it was made in
+    advance for many repeats.
     """
 
     request: RunRequest
@@ -99,6 +101,7 @@ class PreparedRun:
     revision: Revision | None = None
     chat: ChatTurn | None = None
     surroundings: Surroundings = Surroundings()
+    made: Opening | None = None
 
     @cached_property
     def activation(self) -> Activation | None:

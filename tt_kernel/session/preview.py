@@ -8,8 +8,8 @@ from tt_kernel.domain.messages import Message
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.specs import Completion, Diagnostic, ToolOffer
 from tt_kernel.domain.turns import Sampling
-from tt_kernel.session.assembly import offers_of, opening_messages
 from tt_kernel.session.core import Session
+from tt_kernel.session.lookout import opening_of
 from tt_kernel.session.models import UNCONFIGURED
 
 _NO_MODEL = frozenset({"model.not_configured", UNCONFIGURED})
@@ -56,13 +56,13 @@ def preview(
         if problem.code not in _NO_MODEL:
             raise
         prepared = session.prepare(prompt, profile=profile, model=_SEEING, tools=tools)
-    snapshot = prepared.snapshot
+    snapshot, opening = prepared.snapshot, opening_of(prepared, session.planner.scrubber)
     return Preview(
         profile=prepared.request.profile.id,
         model=chosen,
         completion=snapshot.completion,
-        messages=tuple(opening_messages(prepared)),
-        tools=offers_of(snapshot),
+        messages=tuple(opening.messages),
+        tools=opening.asked.tools,
         sampling=prepared.request.profile.sampling,
         diagnostics=snapshot.diagnostics,
     )

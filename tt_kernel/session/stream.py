@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, aclosing
 from typing import Literal
 
-from tt_kernel.domain.canonical import digest
 from tt_kernel.domain.errors import ContractBroken, TTError, UsageProblem
 from tt_kernel.domain.events import (
     ContextAssembled,
@@ -134,7 +133,7 @@ class RunStream:
         finally:
             self._forget(self)
             if assembly.invocation.status == "cancelled":
-                await assembly.processes.stop_started()
+                await assembly.hands.stop_started()
             await assembly.invocation.provider.aclose()
             self._close(assembly)
 
@@ -179,14 +178,14 @@ class RunStream:
                 kind=self._prepared.kind,
                 profile_id=request.profile.id,
                 model=request.model,
-                snapshot=snapshot.digest,
+                snapshot=assembly.opening.tools,
                 tools=tuple(binding.name for binding in snapshot.bindings),
                 diagnostics=tuple(d.model_dump(mode="json") for d in snapshot.diagnostics),
             ),
             ContextAssembled(
                 invocation_id=ROOT_INVOCATION,
-                messages=len(assembly.messages),
-                prompt_digest=digest([message.digest_body() for message in assembly.messages]),
+                messages=len(assembly.opening.messages),
+                prompt_digest=assembly.opening.digest,
             ),
         ]
         if self._prepared.persist_base is not None:
@@ -219,7 +218,7 @@ class RunStream:
         invocation, ledger = assembly.invocation, assembly.ledger
         run_id = RunId(ledger.shown_id)
         home = self._shared.folder.run(run_id).root
-        staged = ledger.folder.layout.root
+        files = workspace_files(ledger.folder.layout.root) if ledger.folder.is_made else []
         return Run(
             id=run_id,
             status=_STATUS[ended.type],
@@ -227,7 +226,7 @@ class RunStream:
             messages=invocation.conversation.messages,
             tool_calls=invocation.conversation.calls,
             images=image_paths(invocation.conversation, home),
-            files=[home / path.relative_to(staged) for path in workspace_files(staged)],
+            files=[home / path.relative_to(ledger.folder.layout.root) for path in files],
             usage=ended.usage,
             folder=home,
             replayed=not ledger.is_live,

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.ports import Asker
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.specs import Context, Snapshot
@@ -29,7 +28,7 @@ from tt_kernel.tools.questions import QUESTION_TOOLS, QuestionDesk, question_too
 from tt_kernel.tools.shell import SHELL_TOOLS, Mount, ShellDesk, ShellWorker
 from tt_kernel.tools.tasks import TASK_TOOLS, task_tools
 from tt_kernel.tools.tool_search import tool_search, tool_search_tools
-from tt_kernel.tools.workspace import WORKSPACE_TOOLS, Desk, ReadState, ReadStates, workspace_tools
+from tt_kernel.tools.workspace import WORKSPACE_TOOLS, Desk, ReadStates, workspace_tools
 from tt_kernel.tools.worldinfo import WORLDINFO_TOOLS, WorldInfoDesk, worldinfo_tools
 
 BUILTIN = (
@@ -52,7 +51,6 @@ class Bound:
 
     tools: list[Tool]
     shell: ShellDesk
-    reads: ReadStates
     project: ProjectDesk
     processes: ProcessDesk
 
@@ -108,12 +106,12 @@ class Toolbox:
         )
         return _for_mode(snapshot, profile)
 
-    def bind(self, bench: Bench, functions: Sequence[FunctionTool], read_states: Mapping[str, Json]) -> Bound:
-        """The snapshot's tools, bound to one run that knows files as `read_states` say."""
+    def bind(self, bench: Bench, functions: Sequence[FunctionTool], reads: ReadStates) -> Bound:
+        """The snapshot's tools, bound to one run that knows files as `reads` say."""
         roots = _roots(bench)
         desk = Desk(
             workspace=Workspace(roots),
-            reads=ReadStates({path: ReadState.model_validate(known) for path, known in read_states.items()}),
+            reads=reads,
             body=bench.profile.message_body,
             call_name=bench.snapshot.call_name,
         )
@@ -136,7 +134,7 @@ class Toolbox:
             *self._talking(bench),
             *_looking_around(bench),
         ]
-        return Bound(tools, shell, desk.reads, project, processes)
+        return Bound(tools, shell, project, processes)
 
     def _talking(self, bench: Bench) -> list[Tool]:
         """The tools with which an agent keeps track, asks, hands over a plan and finds other tools."""

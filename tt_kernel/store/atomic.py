@@ -16,7 +16,7 @@ from typing import NoReturn, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from tt_kernel.domain.canonical import Json, encode_json
+from tt_kernel.domain.canonical import Json, indented_json
 from tt_kernel.domain.errors import StorageFault
 
 T = TypeVar("T")
@@ -140,8 +140,7 @@ def write_pieces(path: Path, pieces: Iterable[bytes], *, durable: bool = False) 
 def write_json(path: Path, value: BaseModel | Json, *, durable: bool = False) -> None:
     """Replace a JSON document: sorted keys, two spaces, a newline at the end, so that git diffs read well."""
     plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-    text = json.dumps(plain, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
-    write_bytes(path, encode_json(text + "\n"), durable=durable)
+    write_bytes(path, indented_json(plain), durable=durable)
 
 
 def read_json(path: Path) -> Json:

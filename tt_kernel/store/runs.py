@@ -1,8 +1,9 @@
 """Run folders: written by one process (RunFolder), read by anybody (RunIndex).
 
 - A run starts *staged*: its files are in a temporary folder, its record and journal in memory. A full replay ends there.
+- What it `begins_with` is not even encoded before: a replay that needs no files makes no temporary folder.
 - `materialise` claims an id by making its folder (only one process can), takes the writer's lock, writes `run.json`, and
-  only then moves the files. Killed at any of these steps, the folder reads as an interrupted run.
+  only then the files. Killed at any of these steps, the folder reads as an interrupted run.
 """
 
 import difflib
@@ -12,7 +13,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
@@ -20,10 +21,11 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import TypeAdapter
 
+from tt_kernel.domain.canonical import indented_json
 from tt_kernel.domain.errors import ContractBroken, NotFound
 from tt_kernel.domain.ids import RunId
 from tt_kernel.domain.runs import TERMINAL, RunRecord
-from tt_kernel.store.atomic import decoded, storage_fault, write_json
+from tt_kernel.store.atomic import create_bytes, decoded, storage_fault, write_bytes
 from tt_kernel.store.interruptions import settled
 from tt_kernel.store.layout import AgentFolder, RunLayout
 from tt_kernel.store.locks import acquire, let_go
@@ -50,6 +52,7 @@ class RunFolder:
         self._lock: BaseFileLock | None = None
         self._forget: weakref.finalize[..., RunFolder] | None = None
         self._run_id: RunId | None = None
+        self._first: Callable[[], Mapping[str, bytes]] = dict
 
     @classmethod
     def stage(cls, scrub: Scrubber | None = None) -> "RunFolder":
@@ -94,7 +97,22 @@ class RunFolder:
         if self._layout is None:
             self._layout = RunLayout(_temporary_folder())
             self._forget = weakref.finalize(self, _delete_own, self._layout.root, os.getpid())
+            self._put_down(self._layout)
         return self._layout
+
+    @property
+    def is_made(self) -> bool:
+        """Whether there is a folder. Where nobody asked for the path of a staged one, there is nothing in it."""
+        return self._layout is not None
+
+    def begins_with(self, files: Callable[[], Mapping[str, bytes]]) -> None:
+        """What is in the folder from the beginning. Said before anybody asks for its path.
+
+        Args:
+            files: Gives the paths in the folder, with slashes, and the contents, without secrets. Called when there is a
+                folder to write them to.
+        """
+        self._first = files
 
     def save(self, record: RunRecord) -> RunRecord:
         """Keep the run's record: in memory while staged, else as `run.json`. Returns it with the folder's id.
@@ -106,8 +124,11 @@ class RunFolder:
             self._record = record
             return record
         self._record = record.model_copy(update={"id": self._run_id})
-        document = self._scrub.clean(self._record.model_dump(mode="json"), words=_record_words)
-        write_json(self.layout.run_json, document, durable=record.status in TERMINAL)
+        plain = self._record.model_dump(mode="json")
+        data = indented_json(plain)
+        if self._scrub.suspects(data.decode()):
+            data = indented_json(self._scrub.json(plain, keep=_record_words()))
+        write_bytes(self.layout.run_json, data, durable=record.status in TERMINAL)
         return self._record
 
     def materialise(self, agent_folder: AgentFolder, key: str) -> RunId:
@@ -123,7 +144,7 @@ class RunFolder:
         if self._run_id is not None:
             raise ContractBroken(message=f"Run {self._run_id} has its folder already.")
         agent_folder.create()
-        run_id = _claim(agent_folder, key)
+        run_id = _claim(agent_folder, key, self._record.slot if self._record else 1)
         layout, staged = agent_folder.run(run_id), self._layout
         try:
             self._lock = acquire(layout.lock)
@@ -132,6 +153,8 @@ class RunFolder:
                 self.save(self._record)
             if staged is not None:
                 _move_files(staged.root, layout.root)
+            else:
+                self._put_down(layout)
         except BaseException:
             self._give_back(layout, staged)
             raise
@@ -154,6 +177,21 @@ class RunFolder:
 
     def __exit__(self, *exc: object) -> None:
         self.release()
+
+    def _put_down(self, layout: RunLayout) -> None:
+        """Write what the run begins with: everything, or nothing."""
+        written: list[Path] = []
+        try:
+            for name, data in self._first().items():
+                create_bytes(layout.root / name, data)
+                written.append(layout.root / name)
+        except BaseException:
+            for path in written:
+                path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    path.parent.rmdir()
+            raise
+        self._first = dict
 
     def _clear_staging(self) -> None:
         if self._forget is not None:
@@ -242,12 +280,12 @@ class RunIndex:
         return NotFound("run.not_found", f"There is no run {wanted!r}. Nearest: {', '.join(near)}.")
 
 
-def _claim(agent_folder: AgentFolder, key: str) -> RunId:
+def _claim(agent_folder: AgentFolder, key: str, likely: int) -> RunId:
     """Make the folder of the first free id; that only one process can make it is what makes it ours."""
     base = key[:_ID_DIGITS]
     if not _RUN_NAME.fullmatch(base):
         raise ContractBroken(message=f"{key!r} is no run key: it must begin with 8 hexadecimal digits.")
-    number = _first_free(agent_folder, base)
+    number = _first_free(agent_folder, base, likely)
     while True:
         run_id = RunId(base if number == 1 else f"{base}.{number}")
         try:
@@ -260,12 +298,14 @@ def _claim(agent_folder: AgentFolder, key: str) -> RunId:
             return run_id
 
 
-def _first_free(agent_folder: AgentFolder, base: str) -> int:
+def _first_free(agent_folder: AgentFolder, base: str, likely: int) -> int:
     """Where to begin: of a thousand repeats in few looks. Where runs were deleted in between, a later free number will do."""
 
     def taken(number: int) -> bool:
         return agent_folder.run(base if number == 1 else f"{base}.{number}").root.exists()
 
+    if not taken(likely) and (likely == 1 or taken(likely - 1)):
+        return likely
     beyond = 1
     while taken(beyond):
         beyond *= 2

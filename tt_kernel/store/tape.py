@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tt_kernel.domain.calls import StoredFile, ToolCall, ToolResult
 from tt_kernel.domain.canonical import Json, JsonObject, digest
@@ -30,6 +31,19 @@ class Asked:
     tools: tuple[ToolOffer, ...]
     blind: bool = False
 
+    @cached_property
+    def body(self) -> JsonObject:
+        return {
+            "model": self.model,
+            "identity": self.identity,
+            "sampling": self.sampling.model_dump(mode="json", exclude_defaults=True),
+            "tools": [tool.model_dump(mode="json") for tool in self.tools],
+        }
+
+    @cached_property
+    def digest(self) -> Digest:
+        return digest(self.body)
+
 
 @dataclass(frozen=True)
 class Position:
@@ -57,7 +71,7 @@ class Tape:
         self._slot = slot
         self._borrows = borrows
         self._recording = recording
-        self._fixed = digest(_fixed(asked))
+        self._fixed = asked.digest
         self._seen = 0
         self._asked_last: list[Message] = []
         self._turn = 0
@@ -79,7 +93,7 @@ class Tape:
 
     def switch(self, asked: Asked) -> None:
         """The next request is made of something else, in the same conversation."""
-        self._asked, self._fixed = asked, digest(_fixed(asked))
+        self._asked, self._fixed = asked, asked.digest
 
     @property
     def request(self) -> Digest | None:
@@ -205,7 +219,7 @@ class Tape:
         chain = self._chain
         assert chain is not None, "nothing was asked yet"
         line = self._pending_request
-        return Position(chain, line["parent"], line, _fixed(self._asked), self._turn)
+        return Position(chain, line["parent"], line, self._asked.body, self._turn)
 
     def all_roots(self) -> list[tuple[JsonObject, Chain]]:
         """The first requests of all chains of the folder."""
@@ -256,7 +270,7 @@ class Tape:
         lines = []
         if chain is not None and self._fixed not in chain.bodies:
             seeing = {"blind": True} if self._asked.blind else {}
-            lines.append({"kind": "body", "digest": self._fixed, "body": _fixed(self._asked), **seeing})
+            lines.append({"kind": "body", "digest": self._fixed, "body": self._asked.body, **seeing})
         return [*lines, self._pending_request]
 
     def _find(self, table: str, index: int) -> JsonObject | None:
@@ -285,15 +299,6 @@ class Tape:
             self._waiting += lines
         else:
             self._recordings.append(self._root, lines)
-
-
-def _fixed(asked: Asked) -> JsonObject:
-    return {
-        "model": asked.model,
-        "identity": asked.identity,
-        "sampling": asked.sampling.model_dump(mode="json", exclude_defaults=True),
-        "tools": [tool.model_dump(mode="json") for tool in asked.tools],
-    }
 
 
 def _arguments(call: ToolCall) -> str:
