@@ -13,6 +13,8 @@ OPTIONS = {
     "--as": "ID",
     "--from": "PROFILE",
     "--pattern": "ARGUMENT=GLOB",
+    "--base-url": "URL",
+    "--credential": "VARIABLE",
 }
 """Options with a value, and what it is."""
 SHORT = {"-m": "--model", "-t": "--tool"}

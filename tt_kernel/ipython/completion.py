@@ -127,6 +127,12 @@ def _actions(_: "Notebook") -> Iterable[str]:
     return ACTIONS
 
 
+def _connection_actions(_: "Notebook") -> Iterable[str]:
+    from tt_kernel.ipython.machine_commands import CONNECTION_ACTIONS  # noqa: PLC0415
+
+    return CONNECTION_ACTIONS
+
+
 _VALUES: dict[str, Callable[["Notebook"], Iterable[str]]] = {
     "ACTION": _actions,
     "PROFILE": _profiles,
@@ -135,4 +141,5 @@ _VALUES: dict[str, Callable[["Notebook"], Iterable[str]]] = {
     "RUN": _runs,
     "FIELD=VALUE": _fields,
     "RULE": _rule_actions,
+    "CONNECTION_ACTION": _connection_actions,
 }

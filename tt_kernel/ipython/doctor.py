@@ -1,6 +1,5 @@
 """What works on this machine, one line each: the thing with its version, or what to do about it."""
 
-import asyncio
 import platform
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from tt_kernel.domain.errors import ModelUnavailable
 from tt_kernel.ipython.registration import KERNEL_NAME, registered_kernel
 from tt_kernel.providers.services import SERVICES, Service, has_key, missing_module
+from tt_kernel.runtime.loop_thread import submit
 from tt_kernel.store.layout import user_folder
 
 ENGINE_SECONDS = 60
@@ -31,9 +31,12 @@ class Finding:
     essential: bool = True
 
     @property
+    def mark(self) -> str:
+        return "ok" if self.ok else "fix" if self.essential else "tip"
+
+    @property
     def line(self) -> str:
-        mark = "ok" if self.ok else "fix" if self.essential else "tip"
-        return f"{mark:4}{self.text}"
+        return f"{self.mark:4}{self.text}"
 
 
 def examine(folder: Path) -> list[Finding]:
@@ -89,7 +92,7 @@ def _writable(folder: Path, what: str, *, essential: bool) -> Finding:
 
 def _shell() -> Iterator[Finding]:
     with tempfile.TemporaryDirectory() as folder:
-        printed, problem = asyncio.run(_shell_says_hello(Path(folder)))
+        printed, problem = submit(_shell_says_hello(Path(folder)))[0].result()
     if printed == "hello":
         yield Finding(True, f"shell engine starts, bashkit {_installed('bashkit')}")
     else:

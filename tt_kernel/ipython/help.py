@@ -31,9 +31,17 @@ Commands:
   %agent profile ACTION     list show new edit set diff diagnose import export repair
   %agent runs               the runs of this notebook, the newest first
   %agent show [RUN]         a stored run; the last one if none is named
+  %agent fix RUN TEXT       another answer of a run, with its tools, files and conversation
+  %agent resume RUN [TEXT]  go on with a run that was stopped
+  %agent guide TEXT         say something to the run in progress, before its next turn
+  %agent rewind RUN         put back the project files that a run changed (--keep or --overwrite what changed since)
+  %agent rollback RUN POINT put a run's workspace back to a checkpoint
+  %agent session ACTION     list show: conversations that go on over cells and restarts
   %agent worldinfo ACTION   list show import activate: the lorebooks of this notebook
   %agent approve [RUN]      carry out the plan of a run with --plan
   %agent permissions ACTION list allow ask deny remove safety: what agents may do here
+  %agent roots ACTION       list add remove: folders that agents may use besides the notebook's own
+  %agent connections ACTION list add remove: services, and where their keys are
   %agent diff A B           two runs held against each other
   %agent why [RUN]          why a run was not replayed: the first difference from the nearest recording
   %agent branch RUN ...     another run from a turn on: --turn N and --prompt --message --result CALL=TEXT --set -m
@@ -41,8 +49,12 @@ Commands:
   %agent find WORDS         runs by words, and tool: model: profile: status: since: until: in:
   %agent costs [BY]         what the runs used, by model, day, profile, cell or status
   %agent prune [--yes]      what the folder could do without: old runs, recordings that nothing refers to
+  %agent replay [RUN]       run it again, strictly from its record
+  %agent verify             the saved notebook from its record alone, in a kernel of its own: is every run identical?
   %agent check              what stands in the way of nbval
   %agent freeze             write a manifest of versions and digests
+  %agent export [FILE]      the saved notebook as a script that runs its agent cells, and replays
+  %agent doctor             what works on this machine, and what to do about the rest
   %agent notebook [PATH]    which notebook this is, or say so
   %agent help               this text
   %agent -- TEXT            a prompt that begins with one of these words

@@ -21,18 +21,11 @@ Command = Callable[[Notebook], object]
 
 _RUN_ID = re.compile(r"[0-9a-f]{8}(\.\d+)?")
 _RUN_PREFIX = re.compile(r"[0-9a-f]{4,8}(\.\d+)?")
-_NOT_YET = frozenset(
-    [
-        "doctor",
-        "export",
-        "mcp",
-        "memory",
-        "replay",
-        "skills",
-        "sweep",
-        "verify",
-    ]
-)
+_NO_COMMANDS = {
+    "sweep": "is a cell: %%agent --vary FIELD=V1,V2 --repeat N, and its prompt",
+    **dict.fromkeys(["mcp", "memory", "skills"], "is not available yet"),
+}
+"""What people may try, and what to say instead of asking a model."""
 
 
 def find_command(line: str) -> Command | None:
@@ -41,14 +34,14 @@ def find_command(line: str) -> Command | None:
     A known word with more words than the command takes is the beginning of a prompt: `%agent show me the data`.
 
     Raises:
-        UsageProblem: A command that does not exist yet.
+        UsageProblem: What looks like a command and is none.
     """
     first, *rest = [word.text for word in words(line)] or ["?"]
     subcommand = SUBCOMMANDS.get(first)
     if subcommand is not None and subcommand.takes(rest):
         return lambda notebook: subcommand.run(notebook, rest)
-    if first in _NOT_YET and (not rest or _RUN_ID.fullmatch(rest[0])):
-        raise UsageProblem(message=f"%agent {first} is not available yet. As a prompt: %agent -- {line.strip()}")
+    if first in _NO_COMMANDS and (not rest or _RUN_ID.fullmatch(rest[0])):
+        raise UsageProblem(message=f"%agent {first} {_NO_COMMANDS[first]}. As a prompt: %agent -- {line.strip()}")
     return None
 
 
@@ -171,15 +164,25 @@ SUBCOMMANDS = {
         _late("branch_commands", "branch"), values="run", accepts=_late("branch_commands", "is_branch")
     ),
     "check": Subcommand(_late("experiment_commands", "check")),
+    "connections": Subcommand(
+        _late("machine_commands", "connections"),
+        values="connection_action",
+        accepts=_late("machine_commands", "is_connections"),
+    ),
     "costs": Subcommand(_late("experiment_commands", "costs"), accepts=_late("experiment_commands", "is_costs")),
     "diff": Subcommand(
         _late("experiment_commands", "diff"), values="run run", accepts=_late("experiment_commands", "are_two_runs")
     ),
+    "doctor": Subcommand(_late("machine_commands", "doctor")),
+    "export": Subcommand(_late("machine_commands", "export"), accepts=_late("machine_commands", "is_export")),
     "find": Subcommand(_late("experiment_commands", "find"), accepts=_late("experiment_commands", "is_search")),
     "fix": Subcommand(_late("run_commands", "fix"), values="run", accepts=_about_run_and_more),
     "freeze": Subcommand(_late("experiment_commands", "freeze")),
     "guide": Subcommand(_late("run_commands", "guide"), accepts=_late("run_commands", "is_guidance")),
     "prune": Subcommand(_late("run_commands", "prune"), accepts=_late("run_commands", "is_prune")),
+    "replay": Subcommand(
+        _late("machine_commands", "replay"), values="run", accepts=_late("experiment_commands", "is_run_or_nothing")
+    ),
     "resume": Subcommand(_late("run_commands", "resume"), values="run", accepts=_about_run),
     "rewind": Subcommand(_late("run_commands", "rewind"), values="run", accepts=_about_run),
     "rollback": Subcommand(_late("run_commands", "rollback"), values="run", accepts=_about_run),
@@ -188,6 +191,7 @@ SUBCOMMANDS = {
     "session": Subcommand(_late("folder_commands", "session"), accepts=_late("folder_commands", "is_session")),
     "show": Subcommand(_show, 1, "run"),
     "tools": Subcommand(_tools, 1, "profile"),
+    "verify": Subcommand(_late("machine_commands", "verify")),
     "worldinfo": Subcommand(
         _late("worldinfo_commands", "worldinfo"), accepts=_late("worldinfo_commands", "is_worldinfo")
     ),

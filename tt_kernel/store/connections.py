@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from tt_kernel.domain.connections import Connection
-from tt_kernel.domain.errors import ModelUnavailable, StorageFault, TTError
-from tt_kernel.store.atomic import read_json, write_json
+from tt_kernel.domain.errors import ModelUnavailable, NotFound, StorageFault, TTError
+from tt_kernel.store.atomic import read_json, storage_fault, write_json
 from tt_kernel.store.documents import documents_in, first_error, holds_secret, sentence_of
 from tt_kernel.store.locks import locked
 
@@ -68,6 +68,21 @@ class ConnectionShelf:
         with locked(path.parent):
             write_json(path, connection, durable=True)
         return path
+
+    def remove(self, name: str) -> None:
+        """Forget a connection, a broken one too; its credential is elsewhere and stays.
+
+        Raises:
+            NotFound: naming those that there are.
+        """
+        paths = {path.stem: path for path in documents_in(self.folder)}
+        if name not in paths:
+            raise NotFound(MISSING, self._not_there(name, list(paths)))
+        try:
+            with locked(self.folder):
+                paths[name].unlink(missing_ok=True)
+        except OSError as error:
+            raise storage_fault("delete", paths[name], error) from error
 
     def _read(self) -> dict[Path, Connection | TTError]:
         found: dict[Path, Connection | TTError] = {}
