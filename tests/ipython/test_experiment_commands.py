@@ -6,7 +6,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from tt_kernel.domain.errors import NotFound, UsageProblem
+from tt_kernel.domain.errors import BudgetUsedUp, NotFound, UsageProblem
 
 SCRIPT = """
 script: 1
@@ -168,3 +168,49 @@ def test_costs_by_model_and_cell(cells):
     assert {c.name for c in by_cell.result} == {"hello", "hello again"}
     assert any(line.startswith("all ") for line in out.splitlines())
     assert "Echo." in cells("%agent costs of living in Norway")[1]
+
+
+PRICED = """
+script: 1
+turns:
+  - say: Echo.
+    usage: {input: 100, output: 10, cost: 0.25}
+"""
+
+
+def test_budget_is_set_told_and_ended(cells):
+    (cells.folder / "script.yaml").write_text(PRICED)
+    assert "no budget. Set one: %agent budget [AMOUNT USD]" in cells("%agent budget")[1]
+    assert "budget: $0.00 of $0.25 spent, $0.25 left." in cells("%agent budget 0.25 USD")[1]
+    assert "budget: 0 of 1,000 tokens used, 1,000 left." in cells("%agent budget 1,000 tokens")[1]
+    cells("%%agent\nhello")
+    assert "is used up: $0.25 of $0.25 spent" in failed(cells("%%agent\nhello you")[0], BudgetUsedUp)
+    _, out = cells("%agent costs")
+    assert "budget: $0.25 of $0.25 spent, $0.00 left.\nbudget: 110 of 1,000 tokens used, 890 left." in out
+    assert "no budget" in cells("%agent budget off")[1]
+    cells("%%agent\nhello you")
+
+
+@pytest.mark.parametrize("words", ["2", "2 USD 3", "USD 2", "1.5 tokens", "2 off"])
+def test_a_budget_that_makes_no_sense_is_refused(cells, words):
+    failed(cells(f"%agent budget {words}")[0], UsageProblem)
+    assert not (cells.folder / "nb.agent" / "budget.json").exists()
+
+
+def test_costs_by_cell_model_and_day(cells):
+    (cells.folder / "script.yaml").write_text(PRICED)
+    for prompt in ("hello", "hello", "hello you"):
+        cells(f"%%agent\n{prompt}")
+    for by, name in (
+        ("cell", "hello"),
+        ("model", "scripted:script.yaml"),
+        ("profile", "assistant"),
+        ("status", "completed"),
+    ):
+        result, out = cells(f"%agent costs {by}")
+        assert out.splitlines()[1].split() == [by, "runs", "input", "cached", "output", "cost"]
+        assert name in [cost.name for cost in result.result]
+        assert sum(cost.runs for cost in result.result) == 3
+        assert "$0.7500" in out
+    [day] = cells("%agent costs day")[0].result
+    assert (len(day.name), day.dollars) == (10, "$0.7500")

@@ -5,6 +5,7 @@
     ├── UserError            the user: says what is wrong and what to do
     │   ├── InvalidToolId, UsageProblem, ProfileInvalid, NotFound
     │   ├── ModelUnavailable     not configured, no key, not installed
+    │   ├── BudgetUsedUp         the notebook's budget is spent
     │   ├── ReplayMiss           strict replay: no recording, or a re-executed tool differs
     │   └── RunFailed, RunInterrupted   what a failed or stopped run raises in the notebook
     ├── ProviderError        the model service: retried when transient, else ends the run
@@ -63,6 +64,14 @@ class NotFound(UserError):
 
 class ModelUnavailable(UserError):
     default_code = "model.unavailable"
+
+
+class BudgetUsedUp(UserError):
+    """A live request would go beyond the budget of the notebook. A run that has paid for turns ends as `limit`; one that has not
+    does not begin.
+    """
+
+    default_code = "agent.budget_used_up"
 
 
 class ReplayMiss(UserError):

@@ -20,12 +20,13 @@ from tt_kernel.domain.errors import NotFound, UsageProblem
 from tt_kernel.domain.frozen import Frozen
 from tt_kernel.session.core import Session
 from tt_kernel.store.atomic import decoded, write_json
+from tt_kernel.store.budget import NAME as BUDGET
 from tt_kernel.store.layout import LOCK_NAME, AgentFolder
 from tt_kernel.store.spending import NAME as SPENT
 
 MANIFEST = "manifest.json"
-_LEFT_OUT = frozenset({".cache", MANIFEST, SPENT})
-"""Derived data, the manifest itself, and the books, which go on."""
+_LEFT_OUT = frozenset({".cache", MANIFEST, SPENT, BUDGET})
+"""Derived data, the manifest itself, and what is about money, which goes on."""
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 """The earliest that a zip file can say: a bundle's bytes do not tell when it was made."""
 

@@ -109,6 +109,7 @@ def costs(notebook: Notebook, words: Sequence[str]) -> "Listing[Cost]":
     """`%agent costs [model | day | profile | prompt | status | cell]`: what the live runs of this notebook used."""
     from tt_kernel.experiments.costs import costs as told  # noqa: PLC0415
     from tt_kernel.experiments.costs import total  # noqa: PLC0415
+    from tt_kernel.ipython.budget_commands import standing  # noqa: PLC0415
     from tt_kernel.ipython.listing import Listing  # noqa: PLC0415
 
     by = words[0] if words else "model"
@@ -117,8 +118,12 @@ def costs(notebook: Notebook, words: Sequence[str]) -> "Listing[Cost]":
     rows = [_cost_row(cost) for cost in found]
     rows += [_cost_row(total(spent))] if len(found) > 1 else []
     notes = ["? is the price of a model that is not known."] if any(cost.unpriced for cost in found) else []
+    notes += standing(notebook.session.budget)
     return Listing(
-        found, (by, "runs", "input", "cached", "output", "cost"), rows, notes if rows else ["There are no runs yet."]
+        found,
+        (by, "runs", "input", "cached", "output", "cost"),
+        rows,
+        notes if rows else ["There are no runs yet.", *notes],
     )
 
 

@@ -51,6 +51,7 @@ Commands:
   %agent prune [--yes]      what the folder could do without: old runs, recordings that nothing refers to
   %agent replay [RUN]       run it again, strictly from its record
   %agent verify             the saved notebook from its record alone, in a kernel of its own: is every run identical?
+  %agent budget [AMOUNT]    what all runs of the notebook may cost: 2.50 USD, 100000 tokens, off
   %agent check              what stands in the way of nbval
   %agent freeze             write a manifest of versions and digests
   %agent export [FILE]      the saved notebook as a script that runs its agent cells, and replays

@@ -163,6 +163,7 @@ SUBCOMMANDS = {
     "branch": Subcommand(
         _late("branch_commands", "branch"), values="run", accepts=_late("branch_commands", "is_branch")
     ),
+    "budget": Subcommand(_late("budget_commands", "budget"), accepts=_late("budget_commands", "is_budget")),
     "check": Subcommand(_late("experiment_commands", "check")),
     "connections": Subcommand(
         _late("machine_commands", "connections"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tt_kernel.domain.calls import StoredFile
-from tt_kernel.domain.errors import ContractBroken, ProviderError, TTError
+from tt_kernel.domain.errors import BudgetUsedUp, ContractBroken, ProviderError, TTError
 from tt_kernel.domain.events import DirectOutputCaptured, Event, GuidanceEvent, InvocationEnded, ModelRequested
 from tt_kernel.domain.ids import InvocationId
 from tt_kernel.domain.messages import Message
@@ -99,7 +99,8 @@ class Invocation:
                 yield event
         except Exception as error:  # noqa: BLE001  whatever broke, the run must end with its record whole
             self.problem = error if isinstance(error, TTError) else _bug(error)
-            self.status, reason = "failed", self.problem.message
+            out_of_money = isinstance(error, BudgetUsedUp) and self.meter.has_paid
+            self.status, reason = "limit" if out_of_money else "failed", self.problem.message
             for event in self._wind_up(self.problem.code, self.problem.message):
                 yield event
         yield self.write(InvocationEnded(type=_ENDS[self.status], invocation_id=self.plan.invocation_id, reason=reason))
@@ -108,7 +109,8 @@ class Invocation:
         while self.status == "running":
             limit = self.meter.reached()
             if limit is not None:
-                self.status, self.problem = "limit", ProviderError("agent.limit_reached", limit)
+                self.status, self.problem = "limit", limit
+                self.text = self.progress.published or self._last_text()
                 return
             for text in self.plan.take_guidance():
                 yield self.write(

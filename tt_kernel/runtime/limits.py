@@ -4,17 +4,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tt_kernel.domain.errors import ProviderError, TTError
 from tt_kernel.domain.profiles import Limits
 from tt_kernel.domain.turns import ModelReply, Usage
 
 
 @dataclass
 class Meter:
-    """Counts what an invocation used; `reached` names the limit that forbids another turn.
+    """Counts what an invocation used; `reached` tells what forbids another turn.
 
     `number` is the number of the last turn, `earlier` and `earlier_replayed` the usage before; they go on when a run is resumed.
     `replayed` is the part of `usage` that came from recordings.
-    `also` may know another reason to stop (toolkit/breaker.py).
+    `also` may know another reason to stop (toolkit/breaker.py). `budget` knows whether more may be spent.
     """
 
     limits: Limits
@@ -27,6 +28,8 @@ class Meter:
     usage: Usage = Usage()
     replayed: Usage = Usage()
     also: Callable[[], str | None] = lambda: None
+    budget: Callable[[], TTError | None] = lambda: None
+    paid_last: bool = field(default=False, init=False)
     _started: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
@@ -44,13 +47,25 @@ class Meter:
     def count_turn(self, reply: ModelReply) -> None:
         self.number += 1
         self.turns += 1
+        self.paid_last = not reply.recorded
         self.count(reply.usage, reply.usage if reply.recorded else Usage())
 
     def count(self, usage: Usage, replayed: Usage) -> None:
         """Also of a request that is no turn of the agent."""
         self.usage, self.replayed = self.usage.plus(usage), self.replayed.plus(replayed)
 
-    def reached(self) -> str | None:
+    @property
+    def has_paid(self) -> bool:
+        return self.usage != self.replayed
+
+    def reached(self) -> TTError | None:
+        """The limit of the profile, or, after a turn that was paid for, the budget of the notebook."""
+        limit = self._limit()
+        if limit is not None:
+            return ProviderError("agent.limit_reached", limit)
+        return self.budget() if self.paid_last else None
+
+    def _limit(self) -> str | None:
         used: list[tuple[str, float | None, float]] = [
             ("turns", self.limits.turns, self.turns),
             ("tool calls", self.limits.tool_calls, self.calls),

@@ -74,7 +74,7 @@ def assemble(shared: Shared, prepared: PreparedRun) -> Assembly:
 
     Raises:
         ReplayMiss: Mode `replay` and nothing is recorded for the first request.
-        ModelUnavailable: A model must be asked and cannot be.
+        ModelUnavailable, BudgetUsedUp: A model must be asked and cannot be.
         StorageFault: The run's folder cannot be made.
     """
     opening = opening_of(prepared, shared.scrubber)
@@ -90,6 +90,7 @@ def assemble(shared: Shared, prepared: PreparedRun) -> Assembly:
 
 
 def _live_provider(shared: Shared, prepared: PreparedRun) -> Provider:
+    shared.budget.check()
     request = prepared.request
     return live_model(request, base_dir=shared.base_dir, connections=shared.connections, circuits=shared.circuits)
 
@@ -232,7 +233,7 @@ class _Builder:
     def _meter(self, profile: Profile) -> Meter:
         """Limits count from anew on resume; the numbers of the turns go on."""
         resumption = self.prepared.resumption
-        meter = Meter(profile.limits, also=self.breaker.exhausted)
+        meter = Meter(profile.limits, also=self.breaker.exhausted, budget=self.shared.budget.problem)
         if resumption is not None:
             meter.number = resumption.record.turns
             meter.earlier = resumption.record.usage
@@ -313,10 +314,14 @@ class _Builder:
             make=lambda: self.inner or _live_provider(self.shared, self.prepared),
             tape=self.ledger.tape,
             mode=request.mode,
-            before_live=self.ledger.go_live,
+            before_live=self._before_asking,
             clean=self._clean,
             explain=lambda: explain_miss(self.ledger.tape),
         )
+
+    def _before_asking(self) -> None:
+        self.shared.budget.check()
+        self.ledger.go_live()
 
     def _clean(self, reply: ModelReply) -> ModelReply:
         dumped = reply.model_dump(mode="json")

@@ -15,13 +15,14 @@ async def compacted(shared: Shared, prepared: PreparedRun) -> PreparedRun:
     """The run with a shorter history, where it has become too long. The summary becomes an entry of the history.
 
     Raises:
-        ProviderError, ModelUnavailable: The model gave no summary; nothing was changed.
+        ProviderError, ModelUnavailable, BudgetUsedUp: The model gave no summary; nothing was changed.
     """
     chat = prepared.chat
     assert chat is not None
     count = turns_to_compact(chat.entries, chat.record)
     if not count or prepared.request.mode == "replay":
         return prepared
+    shared.budget.check()
     turns = turns_of(chat.entries)
     old = chat.entries[: chat.entries.index(turns[count])]
     request = prepared.request

@@ -23,6 +23,7 @@ from tt_kernel.session.prepared import PreparedRun, Shared
 from tt_kernel.session.slots import Slots
 from tt_kernel.session.stream import RunStream
 from tt_kernel.session.toolbox import Toolbox
+from tt_kernel.store.budget import BudgetShelf
 from tt_kernel.store.connections import ConnectionShelf
 from tt_kernel.store.layout import AgentFolder, user_folder
 from tt_kernel.store.permissions import PermissionShelf
@@ -76,6 +77,7 @@ class Session:
         self.interactive = interactive
         self.persist = PersistShelf(self.folder.persist)
         self.spending = Spending(self.folder)
+        self.budget = BudgetShelf(self.folder)
         self.permissions = PermissionShelf(self.folder, user_folder())
         self.lookout = Lookout(self.folder, LoreShelf(self.folder, user_folder()))
         self._slots = Slots()
@@ -206,6 +208,7 @@ class Session:
             recordings=self.recordings,
             persist=self.persist,
             permissions=self.permissions,
+            budget=self.budget,
             connections=self.connections,
             scrubber=self.planner.scrubber,
             chats=self.chats,

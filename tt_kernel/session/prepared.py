@@ -21,6 +21,7 @@ from tt_kernel.runtime.surroundings import Surroundings
 from tt_kernel.session.chats import Chats, ChatTurn
 from tt_kernel.session.opening import Opening
 from tt_kernel.session.toolbox import Toolbox
+from tt_kernel.store.budget import BudgetShelf
 from tt_kernel.store.connections import ConnectionShelf
 from tt_kernel.store.layout import AgentFolder
 from tt_kernel.store.permissions import PermissionShelf
@@ -45,6 +46,7 @@ class Shared:
     toolbox: Toolbox
     connections: ConnectionShelf
     permissions: PermissionShelf
+    budget: BudgetShelf
     approver: Approver | None
     interactive: bool
     relative: Callable[[str], str]

@@ -223,7 +223,7 @@ class RunIndex:
         Raises:
             StorageFault: the folder of the runs cannot be read.
         """
-        records = [self._read(name) for name in self._names()]
+        records = [self._read(name) for name in self.names()]
         return sorted(records, key=lambda record: (record.started_at, _number(record.id)), reverse=True)
 
     def load(self, run_id: str) -> RunRecord:
@@ -242,7 +242,7 @@ class RunIndex:
         Raises:
             NotFound: none (naming the nearest ids), or code `run.ambiguous` for several.
         """
-        names = self._names()
+        names = self.names()
         matches = [prefix] if prefix in names else sorted(n for n in names if prefix and n.startswith(prefix))
         if not matches:
             raise self._not_found(prefix)
@@ -251,7 +251,12 @@ class RunIndex:
             raise NotFound("run.ambiguous", f"Several runs begin with {prefix!r}: {listed}. Write the whole id.")
         return self._read(matches[0])
 
-    def _names(self) -> Sequence[str]:
+    def names(self) -> Sequence[str]:
+        """Ids of all runs, in no order.
+
+        Raises:
+            StorageFault: the folder of the runs cannot be read.
+        """
         try:
             with os.scandir(self._folder.runs) as entries:
                 return [entry.name for entry in entries if _RUN_NAME.fullmatch(entry.name) and entry.is_dir()]
@@ -273,7 +278,7 @@ class RunIndex:
                 return run
 
     def _not_found(self, wanted: str) -> NotFound:
-        names = self._names()
+        names = self.names()
         if not names:
             return NotFound("run.not_found", f"There is no run {wanted!r}: {self._folder.root.name} has no runs yet.")
         near = difflib.get_close_matches(wanted, names, n=_NEAR, cutoff=0.3) or sorted(names)[:_NEAR]
