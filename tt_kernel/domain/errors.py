@@ -3,7 +3,7 @@
     TTError
     ├── ToolError            the model: a recoverable tool result; the run goes on
     ├── UserError            the user: says what is wrong and what to do
-    │   ├── InvalidToolId, UsageProblem, ProfileInvalid, NotFound
+    │   ├── InvalidToolId, UsageProblem, ProfileInvalid, ProfileChanged, NotFound
     │   ├── ModelUnavailable     not configured, no key, not installed
     │   ├── BudgetUsedUp         the notebook's budget is spent
     │   ├── ReplayMiss           strict replay: no recording, or a re-executed tool differs
@@ -56,6 +56,12 @@ class UsageProblem(UserError):
 
 class ProfileInvalid(UserError):
     default_code = "agent.profile_contract_invalid"
+
+
+class ProfileChanged(UserError):
+    """The document is not what it was when it was read."""
+
+    default_code = "agent.profile_changed"
 
 
 class NotFound(UserError):

@@ -1,7 +1,6 @@
 """`%agent profile ACTION …`: each action returns an object that shows itself."""
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from tt_kernel.domain.profiles import Breach, Profile
 from tt_kernel.ipython.command_words import Parsed, parsed, plain_words
 from tt_kernel.ipython.listing import Listing
 from tt_kernel.ipython.notebook import Notebook
+from tt_kernel.ipython.profile_page import ProfilePage, own_rows, place, shown
 from tt_kernel.widgets.pages import Page, Section
 
 if TYPE_CHECKING:
@@ -44,19 +44,6 @@ def profile_command(notebook: Notebook, rest: Sequence[str]) -> object:
     return action.run(notebook.session, line)
 
 
-class ProfilePage(Page):
-    """A page about one profile.
-
-    Attributes:
-        profile: The profile; None where its document is broken.
-        path: Its file.
-    """
-
-    def __init__(self, profile: Profile | None, path: Path, title: str, **parts: Any) -> None:
-        self.profile, self.path = profile, path
-        super().__init__(title, **parts)
-
-
 def profile_listing(session: "Session") -> Listing[Profile]:
     """All profiles with where they are from, and the files that are none."""
     found = session.profiles.list()
@@ -67,12 +54,10 @@ def profile_listing(session: "Session") -> Listing[Profile]:
 
 
 def _show(session: "Session", line: Parsed) -> ProfilePage:
-    from tt_kernel.session.profile_changes import own_fields  # noqa: PLC0415
-
     profile, path, origin = _load(session, line.words[0])
-    rows = [(field, value if isinstance(value, str) else _json(value)) for field, value in own_fields(profile)]
+    rows = own_rows(profile)
     document = Section("document", json.dumps(profile.model_dump(mode="json"), ensure_ascii=False, indent=2))
-    title = f"profile {profile.id} from {_place(session, path, origin)}"
+    title = f"profile {profile.id} from {place(session, path, origin)}"
     notes = ["Fields that are not listed are at their defaults; the document has all of them."]
     return ProfilePage(profile, path, title, columns=("field", "value"), rows=rows, sections=[document], notes=notes)
 
@@ -90,20 +75,9 @@ def _new(session: "Session", line: Parsed) -> ProfilePage:
 
 
 def _edit(session: "Session", line: Parsed) -> ProfilePage:
-    profile_id = line.words[0]
-    path, origin = session.profiles.find(profile_id)
-    notes = [
-        f"The document is {_place(session, path, origin)}.",
-        f"Change a field: %agent profile set {profile_id} FIELD=VALUE, for example limits.turns=20",
-        f"Add to a list or take from it: %agent profile set {profile_id} tools.allow+=TOOL tools.allow-=TOOL",
-    ]
-    if origin == "shipped":
-        notes[0] = "It is shipped with tt_kernel; set stores a copy beside the notebook, which then counts instead."
-    try:
-        profile = session.profiles.load(profile_id)
-    except ProfileInvalid as problem:
-        return ProfilePage(None, path, f"profile {profile_id}", notes=[notes[0], problem.message])
-    return ProfilePage(profile, path, f"profile {profile_id}", notes=notes)
+    from tt_kernel.ipython.profile_editor import edit_page  # noqa: PLC0415
+
+    return edit_page(session, line.words[0])
 
 
 def _set(session: "Session", line: Parsed) -> ProfilePage:
@@ -149,7 +123,7 @@ def _import(session: "Session", line: Parsed) -> ProfilePage:
     profile = _with_model(profile, line)
     path = session.profiles.save(profile, to=to)
     notes = [f"{breach.code}: {breach.message}" for breach in _findings(session, profile.id)]
-    return ProfilePage(profile, path, f"profile {profile.id} imported to {_place(session, path, to)}", notes=notes)
+    return ProfilePage(profile, path, f"profile {profile.id} imported to {place(session, path, to)}", notes=notes)
 
 
 def _export(session: "Session", line: Parsed) -> ProfilePage:
@@ -159,9 +133,7 @@ def _export(session: "Session", line: Parsed) -> ProfilePage:
     path = _file(session, line.words[1] if len(line.words) > 1 else f"{profile.id}.json")
     export_profile(profile, path, replace="--replace" in line.flags)
     notes = ["Its model is left to whoever imports it."]
-    return ProfilePage(
-        portable(profile), path, f"profile {profile.id} exported to {_shown(session, path)}", notes=notes
-    )
+    return ProfilePage(portable(profile), path, f"profile {profile.id} exported to {shown(session, path)}", notes=notes)
 
 
 def _repair(session: "Session", line: Parsed) -> object:
@@ -169,7 +141,7 @@ def _repair(session: "Session", line: Parsed) -> object:
 
     if not line.words:
         files = broken_files(session.profiles)
-        rows = [(_shown(session, f.path), " or ".join(f.actions), f.problem.message) for f in files]
+        rows = [(shown(session, f.path), " or ".join(f.actions), f.problem.message) for f in files]
         hint = "%agent profile repair FILE ACTION" if files else "No profile is broken."
         return Listing(files, ("file", "action", "what"), rows, [hint])
     actions: dict[str, Action] = {"delete": "delete", "normalizeidentity": "normalizeIdentity"}
@@ -178,7 +150,7 @@ def _repair(session: "Session", line: Parsed) -> object:
         raise UsageProblem(message="Write: %agent profile repair FILE delete, or FILE normalizeIdentity.")
     path = repair(session.profiles, line.words[0], chosen)
     done = "deleted" if chosen == "delete" else "has its identity; it is a profile again"
-    return Page(f"{_shown(session, path)} {done}")
+    return Page(f"{shown(session, path)} {done}")
 
 
 # ---- the parts of the actions
@@ -273,7 +245,7 @@ def _differences(
 
     rows = [(change.field, *change.told()) for change in changes(before, after)]
     notes = [] if rows else ["No field differs."]
-    notes += [f"Document: {_shown(session, saved)}"] if saved else []
+    notes += [f"Document: {shown(session, saved)}"] if saved else []
     columns = ("field", "before", "after") if before.id == after.id else ("field", before.id, after.id)
     path = saved or session.profiles.find(after.id)[0]
     return ProfilePage(after, path, title, columns=columns, rows=rows, notes=notes)
@@ -286,18 +258,6 @@ def _target(line: Parsed, origin: "Origin | None") -> Literal["notebook", "user"
 
 def _file(session: "Session", name: str) -> Path:
     return session.base_dir / Path(name).expanduser()
-
-
-def _place(session: "Session", path: Path, origin: "Origin") -> str:
-    return "tt_kernel (shipped)" if origin == "shipped" else _shown(session, path)
-
-
-def _shown(session: "Session", path: Path) -> str:
-    """Relative to the notebook's folder where it lies there: the same text on every machine."""
-    if path.is_relative_to(session.base_dir):
-        return path.relative_to(session.base_dir).as_posix()
-    home = os.path.expanduser("~")  # noqa: PTH111  a text, not a path
-    return path.as_posix().replace(Path(home).as_posix(), "~", 1) if path.is_relative_to(home) else str(path)
 
 
 def _model(profile: Profile) -> str:

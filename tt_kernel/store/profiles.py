@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from tt_kernel.domain.canonical import Json
-from tt_kernel.domain.errors import NotFound, ProfileInvalid, StorageFault, TTError
+from tt_kernel.domain.errors import NotFound, ProfileChanged, ProfileInvalid, StorageFault, TTError
 from tt_kernel.domain.profiles import Breach, Profile
-from tt_kernel.store.atomic import read_json, write_json
+from tt_kernel.store.atomic import read_if_there, read_json, write_json
 from tt_kernel.store.documents import documents_in, field_of, first_error, holds_secret, sentence_of
 from tt_kernel.store.layout import AgentFolder
 from tt_kernel.store.locks import locked
@@ -88,11 +88,19 @@ class ProfileShelf:
             for path in documents_in(self._folders[origin]):
                 yield path, origin
 
-    def save(self, profile: Profile, *, to: Literal["notebook", "user"] = "notebook") -> Path:
+    def save(
+        self, profile: Profile, *, to: Literal["notebook", "user"] = "notebook", read_as: bytes | None = None
+    ) -> Path:
         """Store a profile under its id, replacing the document of that id in the same place.
+
+        Args:
+            profile: What to store.
+            to: Whose it becomes.
+            read_as: Replace the document only if it still is this (empty: if there is none); None: whatever it is.
 
         Raises:
             ProfileInvalid: it breaks a rule, or holds a secret (`agent.profile_secret`).
+            ProfileChanged: the document is not `read_as` any more; nothing was written.
             StorageFault: naming the file; the old one is untouched.
         """
         found = breaches(profile)
@@ -103,6 +111,8 @@ class ProfileShelf:
             self._agent_folder.create()
         path = self._folders[to] / f"{profile.id}.json"
         with locked(path.parent):
+            if read_as is not None and read_if_there(path) != read_as:
+                raise ProfileChanged(message=f"{path} was changed meanwhile, by another editor or by hand.")
             write_json(path, profile, durable=True)
         return path
 
