@@ -9,7 +9,8 @@ from tt_kernel.toolkit.declare import Declaration
 from tt_kernel.widgets.protocol import SILENT, field_names, typescript
 
 ROOT = Path(__file__).parent.parent
-RENDERER = (ROOT / "tt_kernel" / "widgets" / "static" / "run_view.js").read_text(encoding="utf-8")
+STATIC = ROOT / "tt_kernel" / "widgets" / "static"
+RENDERER = (STATIC / "run_view.js").read_text(encoding="utf-8")
 FRONT_END = ROOT / "labextension"
 
 
@@ -20,8 +21,9 @@ def test_protocol_ts_is_what_the_views_say():
 
 def test_every_field_is_drawn_or_said_to_be_silent():
     names = set(field_names())
-    drawn = {name for name in names if re.search(rf"\b{name}\b", _code(RENDERER))}
-    assert names - drawn <= SILENT, "draw these fields in run_view.js, or list them in protocol.SILENT"
+    code = "".join(_code(path.read_text(encoding="utf-8")) for path in STATIC.glob("*_view.js"))
+    drawn = {name for name in names if re.search(rf"\b{name}\b", code)}
+    assert names - drawn <= SILENT, "draw these fields in a renderer of static/, or list them in protocol.SILENT"
     assert names >= SILENT, "these silent fields exist no more"
 
 
@@ -34,13 +36,14 @@ def test_every_group_of_built_in_tools_has_an_icon():
 
 def test_the_renderer_never_makes_markup_of_text():
     for name in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "srcdoc", "new Function"):
-        assert name not in RENDERER
-        for source in (FRONT_END / "src").glob("*.ts"):
+        for source in [*STATIC.glob("*.js"), *(FRONT_END / "src").glob("*.ts")]:
             assert name not in source.read_text(encoding="utf-8"), source.name
 
 
 def test_the_renderer_needs_nothing_else():
     assert not re.search(r"^\s*import\b|\bimport\(", RENDERER, re.MULTILINE)
+    for path in STATIC.glob("*_view.js"):
+        assert set(re.findall(r'from "([^"]+)"', path.read_text(encoding="utf-8"))) <= {"./run_view.js"}
 
 
 def test_one_version():

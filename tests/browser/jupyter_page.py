@@ -185,6 +185,17 @@ class Page:
     def run_view(self, number):
         return self.cell(number).locator(".tt-run")
 
+    def light(self):
+        self._theme("JupyterLab Light", "true")
+
+    def dark(self):
+        self._theme("JupyterLab Dark", "false")
+
+    def _theme(self, name, is_light):
+        self.command("apputils:change-theme", theme=name)
+        self.page.wait_for_selector(f"body[data-jp-theme-light={is_light}]", state="attached")
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
+
     def screenshot(self, name, locator=None):
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         (locator or self.page).screenshot(path=SCREENSHOTS / f"{name}.png")

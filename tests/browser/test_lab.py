@@ -90,14 +90,10 @@ def test_a_run_streams_and_ends_as_one_output(page, notebook):
     page.page.keyboard.press("Escape")
     page.page.locator("dialog.tt-zoom").wait_for(state="detached")
 
-    page.command("apputils:change-theme", theme="JupyterLab Dark")
-    page.page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
-    page.page.wait_for_selector("#jupyterlab-splash", state="detached")
+    page.dark()
     page.screenshot("lab-dark-open", page.cell(1))
     assert is_readable(view.locator(".tt-card-name").first)
-    page.command("apputils:change-theme", theme="JupyterLab Light")
-    page.page.wait_for_selector("body[data-jp-theme-light=true]", state="attached")
-    page.page.wait_for_selector("#jupyterlab-splash", state="detached")
+    page.light()
 
     view.locator(".tt-run-footer a", has_text="output/report.md").click()
     page.page.wait_for_function("() => jupyterapp.shell.currentWidget.context?.path.endsWith('output/report.md')")

@@ -10,10 +10,13 @@ from support import drive, make_session
 
 from tt_kernel.domain.arguments import ToolArguments
 from tt_kernel.domain.calls import ToolCall
+from tt_kernel.domain.canonical import canonical_json
 from tt_kernel.domain.ids import CallId, InvocationId, ToolId
 from tt_kernel.domain.runs import CallRecord
+from tt_kernel.domain.views import DIFF_MIME, MAX_VIEW_BYTES, DiffView
 from tt_kernel.experiments.alignment import align_calls
 from tt_kernel.experiments.diff import diff
+from tt_kernel.experiments.diff_view import diff_document, diff_view
 from tt_kernel.widgets.differences import pieces_text, word_diff
 
 SCRIPT = """
@@ -101,6 +104,48 @@ def test_it_shows_itself_in_three_forms_without_anything_volatile(runs, tmp_path
     again = diff(*(session.load(run.id) for run in runs))
     assert again._repr_html_() == found._repr_html_()
     assert repr(again) == repr(found)
+
+
+def test_front_ends_get_a_view_that_is_the_same_from_disk(runs, tmp_path):
+    found = diff(*runs)._repr_mimebundle_()[DIFF_MIME]
+    view = DiffView.model_validate(found)
+    assert [pair.state for pair in view.pairs] == ["removed", "same", "added", "changed", "added"]
+    same, changed = view.pairs[1], view.pairs[3]
+    assert (same.before.content, same.after.content) == ("value of b", ""), "what is equal is sent once"
+    assert changed.arguments[0].name == "content"
+    assert "-second line\n+other line" in changed.arguments[0].diff
+    assert [(file.path, file.state) for file in view.file_diffs] == [
+        ("output/a.md", "changed"),
+        ("output/b.md", "added"),
+    ]
+    assert "".join(piece.text for piece in view.answer if piece.kind != "old") == "The answer is five."
+    assert ("calls", 3, 4) in [(number.name, number.before, number.after) for number in view.numbers]
+    session = make_session(tmp_path)
+    assert diff_document(diff(*(session.load(run.id) for run in runs))) == found
+    assert str(tmp_path) not in canonical_json(found)
+
+
+def test_the_view_of_a_large_comparison_is_bounded_and_keeps_what_differs(tmp_path):
+    script = "script: 1\nconversations:\n" + "".join(
+        f"  - when: {name}\n    turns:\n      - calls:\n"
+        + "".join(f"          - {{call: tell, with: {{what: {n if n != odd else -n}}}}}\n" for n in range(300))
+        + "      - Done.\n"
+        for name, odd in (("one", -1), ("two", 250))
+    )
+
+    def tell(what: int) -> str:
+        """Tell much."""
+        return f"{what} " * 800
+
+    session = make_session(tmp_path, script)
+    one, two = (drive(session, prompt, functions=[tell], tools=["tell"])[0] for prompt in ("one", "two"))
+    found = diff_document(diff(one, two))
+    assert len(canonical_json(found).encode()) <= MAX_VIEW_BYTES
+    view = DiffView.model_validate(found)
+    assert "changed" in [pair.state for pair in view.pairs]
+    assert len(view.pairs) + view.hidden_pairs == 300
+    whole = diff_view(diff(one, two))
+    assert whole.pairs[150].before.summary, "a call that the run's own view leaves out is drawn too"
 
 
 def test_the_dataframe_has_a_row_a_call(runs):

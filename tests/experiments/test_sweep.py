@@ -16,11 +16,14 @@ from hypothesis import strategies as st
 from support import make_session, snapshot_of
 
 import tt_kernel
+from tt_kernel.domain.canonical import canonical_json
 from tt_kernel.domain.errors import ModelUnavailable, UsageProblem
+from tt_kernel.domain.views import MAX_VIEW_BYTES, SWEEP_MIME, SweepView
 from tt_kernel.experiments.checks import Judge
 from tt_kernel.experiments.proportions import bootstrap, mcnemar, wilson
 from tt_kernel.experiments.sweep import Setting, SweepRun, sweep
 from tt_kernel.experiments.sweep_plan import cases
+from tt_kernel.experiments.sweep_view import sweep_document
 from tt_kernel.runtime.loop_thread import submit
 
 SCRIPT = """
@@ -333,3 +336,64 @@ def test_the_bootstrap_is_seeded_and_holds_the_mean():
     assert bootstrap(pairs) == bootstrap(pairs)
     low, high = bootstrap(pairs)
     assert low < 2.0 < high
+
+
+# ---- the table of front ends
+
+
+def test_front_ends_get_a_view_of_numbers_to_sort_and_runs_to_open(session):
+    found = sweep(PROMPT, vary={"city": CITIES, "sampling.temperature": [0]}, repeat=2,
+                  checks={"named": "'degrees' in text", "size": "len(text)"}, session=session)  # fmt: skip
+    view = SweepView.model_validate(found._repr_mimebundle_()[SWEEP_MIME])
+    assert [(column.name, column.kind) for column in view.columns] == [
+        ("city", "varied"), ("sampling.temperature", "varied"), ("runs", "number"), ("completed", "rate"),
+        ("named", "rate"), ("size", "number"), ("tokens", "number"),
+    ]  # fmt: skip
+    paris, _, oslo = view.points
+    assert [cell.shown for cell in paris.cells] == ["Paris", "0", "2", "2", "2/2", "32", "15"]
+    assert (paris.cells[4].value, paris.cells[4].high) == (1.0, 1.0)
+    assert oslo.cells[4].value == 0.0
+    first = paris.runs[0]
+    assert (first.repeat, first.passes, first.text) == (1, (True, 32), '{"city": "Paris", "degrees": 12}')
+    assert first.folder.endswith(f"runs/{first.id}")
+    again = sweep(PROMPT, vary={"city": CITIES, "sampling.temperature": [0]}, repeat=2,
+                  checks={"named": "'degrees' in text", "size": "len(text)"}, session=session)  # fmt: skip
+    assert sweep_document(again) == sweep_document(found), "a replay gives the same table"
+
+
+def test_pictures_of_runs_are_small_kept_and_bounded(tmp_path):
+    from PIL import Image
+
+    def paint(name: str) -> Image.Image:
+        """Paint noise, which is hard to make small."""
+        return Image.effect_noise((500, 400), 90 + len(name))
+
+    names = [f"n{chr(97 + n)}" for n in range(24)]
+    script = "script: 1\nconversations:\n" + "".join(
+        f"  - when: {name} please\n    turns:\n      - {{call: paint, with: {{name: {name}}}}}\n      - Done.\n"
+        for name in reversed(names)
+    )
+    session = make_session(tmp_path, script)
+    arguments = {"vary": {"name": names}, "session": session, "functions": [paint], "tools": ["paint"]}
+    found = sweep("@{name} please", **arguments)
+    images = [row.images for row in found]
+    assert all(len(of_one) == 1 and len(of_one[0].data) < 16_100 for of_one in images)
+    document = sweep_document(found)
+    assert len(canonical_json(document).encode()) <= MAX_VIEW_BYTES
+    shown = [run.images[0].data for point in SweepView.model_validate(document).points for run in point.runs]
+    assert shown[0]
+    assert shown[-1] is None, "what is too much is named"
+    before = snapshot_of(tmp_path)
+    assert sweep_document(sweep("@{name} please", **arguments)) == document
+    assert snapshot_of(tmp_path) == before
+
+
+def test_the_view_of_a_large_sweep_is_bounded(tmp_path):
+    from tt_kernel.experiments.sweep_result import Row, Sweep
+
+    planned = cases("@{n}", {"n": list(range(3_000))}, repeat=3)
+    found = Sweep(tuple(Row(case, "completed", "aaaa1111", text="x" * 900) for case in planned))
+    document = sweep_document(found)
+    assert len(canonical_json(document).encode()) <= MAX_VIEW_BYTES
+    view = SweepView.model_validate(document)
+    assert view.hidden_runs == 9_000 - sum(len(point.runs) for point in view.points)

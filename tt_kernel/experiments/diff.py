@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from tt_kernel.domain.canonical import Json, canonical_json, digest_bytes
+from tt_kernel.domain.canonical import Json, JsonObject, canonical_json, digest_bytes
 from tt_kernel.domain.messages import AssistantMessage, Message
 from tt_kernel.domain.runs import CallRecord, Run
+from tt_kernel.domain.views import DIFF_MIME
 from tt_kernel.experiments.alignment import align_calls
 from tt_kernel.experiments.diff_page import diff_page
+from tt_kernel.experiments.diff_view import diff_document
 from tt_kernel.experiments.differences import CallDiff, Differences, FileDiff, TurnDiff
 from tt_kernel.widgets.differences import unified, word_diff
 from tt_kernel.widgets.pages import Page
@@ -26,6 +28,11 @@ class RunDiff(Differences):
 
     def __repr__(self) -> str:
         return self.page.text
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> JsonObject:
+        """What JupyterLab draws; the other forms come from the methods below."""
+        del include, exclude
+        return {DIFF_MIME: diff_document(self)}
 
     def _repr_html_(self) -> str:
         return self.page.html

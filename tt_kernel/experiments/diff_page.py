@@ -6,7 +6,7 @@ from html import escape
 
 from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.views import ImageView, RunView
-from tt_kernel.experiments.differences import CallDiff, Differences, TurnDiff
+from tt_kernel.experiments.differences import CallDiff, Differences, TurnDiff, json_lines
 from tt_kernel.widgets import styles
 from tt_kernel.widgets.cards import ImageBudget, div, picture
 from tt_kernel.widgets.differences import Piece, pieces_html, pieces_text, shortened, unified, unified_html
@@ -93,16 +93,12 @@ def _calls(diff: Differences) -> Iterator[Section]:
     for call in _different(diff.calls):
         name = call.call.call.name
         for argument, (old, new) in call.arguments.items():
-            text = unified(_long(old), _long(new))
+            text = unified(json_lines(old), json_lines(new))
             yield Section(f"{name}: argument {argument}", text, html=unified_html(text), language="diff")
         if call.result:
             yield Section(f"{name}: result", call.result, html=unified_html(call.result), language="diff")
         if call.images[0] != call.images[1]:
             yield _images(diff, call, budget)
-
-
-def _long(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True)
 
 
 def _images(diff: Differences, call: CallDiff, budget: ImageBudget) -> Section:

@@ -1,5 +1,6 @@
 """What two runs can differ in: calls, turns, files, texts."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -102,6 +103,11 @@ class Differences:
             "result",
         ]
         return pd.DataFrame([_row(call) for call in self.calls], columns=columns)
+
+
+def json_lines(value: Json) -> str:
+    """A value as lines that can be compared: text as itself, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True)
 
 
 def _row(diff: CallDiff) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from tt_kernel.session.api import current_session
 from tt_kernel.session.assembly import is_recorded
 from tt_kernel.session.core import Session
 from tt_kernel.session.lookout import made_in_advance
+from tt_kernel.session.pictures import small_pictures
 from tt_kernel.session.prepared import PreparedRun
 
 CONCURRENCY = 8
@@ -198,6 +199,8 @@ class SweepRun:
             checks=found,
             problem=problem,
             replayed=run.replayed,
+            folder=run.view.folder,
+            images=small_pictures(self.session.recordings, run, keep=self.setting.base.get("mode") != "off"),
         )
 
     async def _judge(self, judge: Judge, run: Run, repeat: int) -> str:

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from statistics import fmean
 from typing import Any
 
-from tt_kernel.domain.canonical import Json, canonical_json
+from tt_kernel.domain.canonical import Json, JsonObject, canonical_json
 from tt_kernel.domain.errors import UsageProblem
 from tt_kernel.domain.turns import Usage
+from tt_kernel.domain.views import SWEEP_MIME, ImageView
 from tt_kernel.experiments.checks import Checked
 from tt_kernel.experiments.proportions import Interval, bootstrap, mcnemar, wilson
 from tt_kernel.experiments.sweep_plan import Case, shown
@@ -31,6 +33,8 @@ class Row:
         checks: Name -> what the check found.
         problem: Why it is not completed.
         replayed: Whether it came from the record.
+        folder: Of the run, relative to the notebook's folder.
+        images: Small pictures of the images of its results.
     """
 
     case: Case
@@ -43,6 +47,8 @@ class Row:
     checks: Mapping[str, Checked] = field(default_factory=dict)
     problem: str = ""
     replayed: bool = False
+    folder: str = ""
+    images: tuple[ImageView, ...] = ()
 
     def value(self, check: str) -> bool | float | None:
         found = self.checks.get(check)
@@ -198,6 +204,11 @@ class Sweep:
 
     def __repr__(self) -> str:
         return self.page.text
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> JsonObject:
+        """What JupyterLab draws; the other forms come from the methods below."""
+        del include, exclude
+        return {SWEEP_MIME: import_module("tt_kernel.experiments.sweep_view").sweep_document(self)}  # made of this
 
     def _repr_html_(self) -> str:
         return self.page.html

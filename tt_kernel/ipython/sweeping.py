@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.errors import UsageProblem
+from tt_kernel.domain.views import SWEEP_MIME
 from tt_kernel.experiments.sweep import Setting, SweepRun
 from tt_kernel.experiments.sweep_plan import cases
 from tt_kernel.experiments.sweep_result import Row, Sweep
+from tt_kernel.experiments.sweep_view import sweep_document
 from tt_kernel.ipython.arguments import Options
 from tt_kernel.ipython.display import Bundle, CellOutput, cell_publisher, watched
 from tt_kernel.ipython.errors import AgentInterrupted
@@ -103,7 +105,12 @@ def _bundle(found: Sweep, progress: str = "") -> Bundle:
     page = found.page
     head = f"{progress}\n\n" if progress else ""
     shown = f"<div>{progress}</div>" if progress else ""
-    return {"text/plain": head + page.text, "text/markdown": head + page.markdown, "text/html": shown + page.html}, {}
+    return {
+        SWEEP_MIME: sweep_document(found),
+        "text/plain": head + page.text,
+        "text/markdown": head + page.markdown,
+        "text/html": shown + page.html,
+    }, {}
 
 
 def _values(text: str) -> list[Json]:

@@ -6,8 +6,10 @@ is volatile (time, cost, replayed or not) goes to the metadata.
 
 import json
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from tt_kernel.domain.canonical import Json, JsonObject
+from tt_kernel.domain.frozen import Frozen
 from tt_kernel.domain.views import MAX_VIEW_BYTES, RUN_MIME, CallView, RunView, ViewMeta
 from tt_kernel.widgets.html import run_html
 from tt_kernel.widgets.markdown import run_markdown
@@ -15,6 +17,8 @@ from tt_kernel.widgets.text import run_text
 from tt_kernel.widgets.wording import clean
 
 MAX_HTML_CHARS = 512 * 1024
+
+V = TypeVar("V", bound=Frozen)
 
 
 def bundle(view: RunView, meta: ViewMeta | None = None) -> tuple[JsonObject, JsonObject]:
@@ -24,7 +28,7 @@ def bundle(view: RunView, meta: ViewMeta | None = None) -> tuple[JsonObject, Jso
         `data` (MIME type -> content) and `metadata` for a display_data message. The view's JSON takes at most MAX_VIEW_BYTES,
         the html at most MAX_HTML_CHARS: what is too large loses its images first, then contents, then calls in the middle.
     """
-    view, document = _fitted(view)
+    view, document = fitted(view, _CUTS)
     data = {
         RUN_MIME: document,
         "text/html": _fitted_html(view),
@@ -35,9 +39,9 @@ def bundle(view: RunView, meta: ViewMeta | None = None) -> tuple[JsonObject, Jso
     return data, {RUN_MIME: volatile}
 
 
-def _fitted(view: RunView) -> tuple[RunView, Json]:
-    """The view, cut until it fits, and its JSON."""
-    for cut in (None, *_CUTS):
+def fitted(view: V, cuts: Sequence[Callable[[V], V]]) -> tuple[V, Json]:
+    """A view, cut until its JSON has at most MAX_VIEW_BYTES or all `cuts` are made; and its JSON."""
+    for cut in (None, *cuts):
         view = cut(view) if cut else view
         text = json.dumps(_scrubbed(view.model_dump()), ensure_ascii=False)
         if len(text.encode()) <= MAX_VIEW_BYTES:

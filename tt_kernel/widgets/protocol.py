@@ -11,9 +11,37 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tt_kernel.domain.views import MAX_VIEW_BYTES, RUN_MIME, CallView, ImageView, RunView, TextView, ViewMeta
+from tt_kernel.domain.views import (
+    DIFF_MIME,
+    MAX_VIEW_BYTES,
+    RUN_MIME,
+    SWEEP_MIME,
+    ArgumentDiffView,
+    CallPairView,
+    CallView,
+    ComparedRunView,
+    DiffView,
+    FileDiffView,
+    ImageView,
+    NumberPairView,
+    PieceView,
+    ReplyPairView,
+    RunView,
+    SweepCellView,
+    SweepColumnView,
+    SweepPointView,
+    SweepRunView,
+    SweepView,
+    TextView,
+    ViewMeta,
+)
 
-VIEWS: tuple[type[BaseModel], ...] = (ImageView, CallView, TextView, RunView, ViewMeta)
+VIEWS: tuple[type[BaseModel], ...] = (
+    ImageView, CallView, TextView, RunView,
+    PieceView, ComparedRunView, ArgumentDiffView, CallPairView, ReplyPairView, FileDiffView, NumberPairView, DiffView,
+    SweepColumnView, SweepCellView, SweepRunView, SweepPointView, SweepView,
+    ViewMeta,
+)  # fmt: skip
 
 SILENT = frozenset({"version", "id", "toolId", "turn", "hiddenCalls", "persistState"})
 """Fields that the picture does not show: they are for programs, or what they say is seen otherwise (a gap between indices)."""
@@ -33,7 +61,8 @@ def field_names() -> Iterator[str]:
 def _lines() -> Iterator[str]:
     yield "// Written by `python -m tt_kernel.widgets.protocol` from tt_kernel/domain/views.py. Do not edit."
     yield ""
-    yield f"export const RUN_MIME = {json.dumps(RUN_MIME)};"
+    for name, mime in (("RUN", RUN_MIME), ("DIFF", DIFF_MIME), ("SWEEP", SWEEP_MIME)):
+        yield f"export const {name}_MIME = {json.dumps(mime)};"
     yield f"export const MAX_VIEW_BYTES = {MAX_VIEW_BYTES};"
     for view in VIEWS:
         yield ""

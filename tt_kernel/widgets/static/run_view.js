@@ -14,7 +14,7 @@ const DIFF_LINES = 600;
 const MAIN_ARGUMENTS = ["command", "path", "file_path", "query", "pattern", "url", "title", "name", "prompt", "task"];
 const TEXT_ARGUMENTS = new Set(["old_string", "new_string", "content"]);
 const IMAGE_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
-const MARKS = { done: "✓", running: "●", partial: "◐", interrupted: "■" };
+export const MARKS = { done: "✓", running: "●", partial: "◐", interrupted: "■" };
 const STATUS_WORDS = { completed: "done", partial_success: "partial", cancelled: "interrupted" };
 const STATE_WORDS = { requested: "waiting", running: "running", cancelled: "cancelled" };
 
@@ -39,7 +39,7 @@ export const ICONS = {
   image: "M2 3h12v10H2zM2 11l3.5-3.5L9 11l2-2 3 3M10.8 5.8v.1",
   other: "M8 5.4a2.6 2.6 0 1 0 .01 0zM8 1.8v1.6M8 12.6v1.6M1.8 8h1.6M12.6 8h1.6M3.6 3.6l1.2 1.2M11.2 11.2l1.2 1.2M3.6 12.4l1.2-1.2M11.2 4.8l1.2-1.2",
 };
-const UI_ICONS = {
+export const UI_ICONS = {
   chevron: "M6 3.5L10.5 8 6 12.5",
   copy: "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
   folder: ICONS.workspace,
@@ -246,7 +246,7 @@ export function clean(text) {
   return String(text ?? "").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufeff]/g, "");
 }
 
-function oneLine(text, limit) {
+export function oneLine(text, limit) {
   const line = clean(String(text ?? "").slice(0, 4 * limit).replace(/\s+/g, " ")).trim();
   return line.length <= limit ? line : `${line.slice(0, limit - 1)}…`;
 }
@@ -329,7 +329,7 @@ function foldButton(root) {
   return fold;
 }
 
-function badge(text, title) {
+export function badge(text, title) {
   const node = element("span", `tt-run-badge tt-run-badge-${text}`, text);
   node.title = title;
   return node;
@@ -385,7 +385,7 @@ function drawFooter(node, view, host) {
   for (const path of view.files) node.append(fileLink(host, `${view.folder}/${path}`, clean(path)));
 }
 
-function fileLink(host, path, label) {
+export function fileLink(host, path, label) {
   const address = localPath(path);
   if (!address || !host.openFile) return element("span", "tt-run-path", label);
   const link = element("a", "tt-run-path", label);
@@ -446,7 +446,7 @@ function callCard(host) {
   return card;
 }
 
-function summaryParts(call) {
+export function summaryParts(call) {
   const parts = [icon(UI_ICONS.chevron, "tt-chevron"), icon(ICONS[call.group] ?? ICONS.other, "tt-group-icon")];
   parts[1].setAttribute("data-group", clean(call.group));
   parts.push(element("span", "tt-card-name", oneLine(call.name, 80)));
@@ -456,14 +456,14 @@ function summaryParts(call) {
   return parts;
 }
 
-function errorParts(call) {
+export function errorParts(call) {
   if (call.state !== "error") return [];
   const parts = [element("span", "", oneLine(call.summary, 400))];
   if (call.errorCode) parts.unshift(element("code", "tt-run-code", clean(call.errorCode)));
   return parts;
 }
 
-function callBody(call, view, host) {
+export function callBody(call, view, host) {
   if (call.group === "shell" && typeof call.arguments?.command === "string" && call.rawArguments == null) {
     const { command, ...rest } = call.arguments;
     return [...argumentsTable(rest), terminal(command, call), ...endNotes(call, view, host)];
@@ -484,7 +484,7 @@ export function proposal(call) {
   return argumentParts(call.arguments ?? {});
 }
 
-function unifiedDiff(text) {
+export function unifiedDiff(text) {
   const pre = element("pre", "tt-diff");
   pre.tabIndex = 0;
   const kinds = { "+": "tt-diff-added", "-": "tt-diff-removed", "@": "tt-diff-place" };
@@ -586,7 +586,7 @@ function endNotes(call, view, host) {
 }
 
 /** Monospaced text with its line breaks and a copy button; a very long one in pieces. */
-function textBlock(text) {
+export function textBlock(text) {
   const value = clean(text);
   const pre = element("pre", "tt-text", value.slice(0, DRAWN_CHARS));
   pre.tabIndex = 0;
@@ -636,7 +636,7 @@ export function diffLines(before, after) {
 
 // ---- images
 
-function picture(image, host) {
+export function picture(image, host) {
   const size = image.width && image.height ? ` (${image.width} x ${image.height})` : "";
   const name = clean(image.path).split("/").pop() + size;
   const source = imageSource(image);
@@ -650,7 +650,7 @@ function picture(image, host) {
   return open;
 }
 
-function imageSource(image) {
+export function imageSource(image) {
   const type = image.dataMimeType ?? image.mimeType;
   return image.data && IMAGE_TYPES.has(type) && /^[A-Za-z0-9+/=\s]+$/.test(image.data) ? `data:${type};base64,${image.data}` : null;
 }
@@ -702,7 +702,7 @@ export function button(className, text, title) {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-function icon(path, className = "") {
+export function icon(path, className = "") {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", "0 0 16 16");
   svg.setAttribute("class", `tt-icon ${className}`);
@@ -713,7 +713,7 @@ function icon(path, className = "") {
   return svg;
 }
 
-function section(title, ...nodes) {
+export function section(title, ...nodes) {
   const node = element("div", "tt-section");
   node.append(element("div", "tt-section-title", title), ...nodes);
   return node;
@@ -749,7 +749,7 @@ function copyText(copy, text) {
 }
 
 /** While something inside has the keyboard's focus, JupyterLab's one-key commands (dd, Enter, Space) must not act on the cell. */
-function watchFocus(root) {
+export function watchFocus(root) {
   root.addEventListener("focusin", ({ target }) => {
     if (target.matches(":focus-visible")) target.setAttribute("data-lm-suppress-shortcuts", "true");
   });
