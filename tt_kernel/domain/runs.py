@@ -188,6 +188,11 @@ class Run:
         messages: list[dict[str, Any]] = import_module("tt_kernel.experiments.openai_messages").to_openai_messages(self)
         return messages
 
+    def to_pydantic_ai_messages(self) -> list[Any]:
+        """The conversation as pydantic-ai's `ModelMessage`s, for its agents' `message_history`. Needs the extra `pydantic-ai`."""
+        messages: list[Any] = import_module("tt_kernel.experiments.pydantic_ai_messages").to_pydantic_ai_messages(self)
+        return messages
+
     def to_df(self) -> Any:
         """A pandas DataFrame, one row a call: turn, tool, arguments, content, is_error, error_code, images."""
         import pandas as pd  # noqa: PLC0415  heavy, and optional
