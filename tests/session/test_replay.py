@@ -206,7 +206,7 @@ def test_drift_of_a_re_executed_tool_is_reported_in_auto_and_an_error_in_replay(
     assert "at line 1" in strict.problem.message
 
 
-def test_a_failed_run_is_not_replayed_as_a_success_and_goes_on_from_its_turns(tmp_path):
+def test_a_failed_run_fails_again_in_a_strict_replay_and_else_goes_on_from_its_turns(tmp_path):
     script = """
     script: 1
     turns:
@@ -218,10 +218,13 @@ def test_a_failed_run_is_not_replayed_as_a_success_and_goes_on_from_its_turns(tm
     assert failed.status == "failed"
     session = make_session(tmp_path)
     strict, _ = drive(session, "go", mode="replay")
-    assert strict.problem.code == "replay.miss"
-    assert "turn 2" in strict.problem.message
-    # The script's failure counts attempts of one provider, so it must be gone for the second one.
-    (tmp_path / "script.yaml").write_text((tmp_path / "script.yaml").read_text().split("fail:")[0].rstrip() + "\n")
+    assert (strict.status, strict.problem, strict.view) == ("failed", failed.problem, failed.view)
+    # The script's failure counts attempts of one provider, so it happens again before the model answers.
+    again, _ = drive(make_session(tmp_path), "go")
+    assert (again.status, again.replayed) == ("failed", False)
+    assert [c.result.content for c in again.tool_calls] == [c.result.content for c in failed.tool_calls]
+    chain = next(c for c in session.recordings.roots() if again.id in c.runs)
+    assert len(chain.prefixes[again.id]) == 1
 
 
 def test_secrets_reach_no_file_and_replay_all_the_same(tmp_path, monkeypatch):

@@ -81,7 +81,9 @@ class BudgetUsedUp(UserError):
 
 
 class ReplayMiss(UserError):
-    """Strict replay found a difference. `kind` says of what: see `session/misses.py`; `drift` is a tool's result."""
+    """Strict replay found a difference. `kind` says of what: see `session/misses.py`; `drift` is a tool's result, `permission` a
+    rule that decides otherwise now.
+    """
 
     default_code = "replay.miss"
 

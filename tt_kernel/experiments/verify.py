@@ -19,7 +19,9 @@ Verdict = Literal["identical", "drift", "missing", "stale", "differs", "failed"]
 recorded. `stale`: prompt, profile, tool, skill or model changed since. `differs`: the record, or the saved output, says
 something else. `failed`: the run ended with an error that is no replay's."""
 
-_STALE = frozenset({"model", "provider", "setting", "tool", "system", "prompt", "message", "image", "result", "other"})
+_STALE = frozenset(
+    {"model", "provider", "setting", "tool", "system", "prompt", "message", "image", "result", "permission", "other"}
+)
 
 
 @dataclass(frozen=True)

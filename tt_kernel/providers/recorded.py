@@ -1,9 +1,9 @@
 """A provider that answers from a tape and asks the real one only where nothing is recorded."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 
 from tt_kernel.domain.canonical import Json
-from tt_kernel.domain.errors import ReplayMiss
+from tt_kernel.domain.errors import ProviderError, ReplayMiss
 from tt_kernel.domain.ids import Digest
 from tt_kernel.domain.ports import Provider
 from tt_kernel.domain.runs import RecordMode
@@ -54,6 +54,7 @@ class RecordedProvider:
 
         Raises:
             ReplayMiss: In mode `replay`, when nothing is recorded for this request.
+            ProviderError: The model failed, or in mode `replay` had failed when it was recorded.
         """
         recorded = self._tape.ask(request.messages, request.tool_choice)
         # What this run has just recorded was no good, if it asks again: the new answer takes its place.
@@ -66,17 +67,38 @@ class RecordedProvider:
             yield reply
             return
         if self._mode == "replay":
+            for chunk in self._failed_before():
+                yield chunk
             raise self._explain()
         self._before_live()
         self._inner = self._inner or self._make()
-        async for chunk in self._inner.stream(request):
-            if isinstance(chunk, ModelReply):
-                reply = self._clean(chunk)
-                self._tape.record_reply(reply)
-                self._answered = self._tape.request
-                yield reply
-            else:
-                yield chunk
+        shown: list[str] = []
+        try:
+            async for chunk in self._inner.stream(request):
+                if isinstance(chunk, ModelReply):
+                    reply = self._clean(chunk)
+                    self._tape.record_reply(reply)
+                    self._answered = self._tape.request
+                    yield reply
+                else:
+                    shown += [chunk.text] if isinstance(chunk, TextChunk) else []
+                    yield chunk
+        except ProviderError as error:
+            self._tape.record_failure(error.code, error.message, "".join(shown))
+            raise
+
+    def _failed_before(self) -> Iterator[ModelChunk]:
+        """The recorded failure of this request, if there is one: the same text, then the same error.
+
+        A strict replay does what was done, and that was to fail. In mode `auto` the model is asked again.
+        """
+        failure = self._tape.failure()
+        if failure is None:
+            return
+        self._tape.fail(failure)
+        if failure.text:
+            yield TextChunk(text=failure.text)
+        raise ProviderError(failure.code, failure.message)
 
     def switch(self, name: str, identity: Json, make: Callable[[], Provider]) -> None:
         """Another model is asked from the next request on."""

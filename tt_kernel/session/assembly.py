@@ -1,6 +1,5 @@
 """What one run is made of: tape, folder, tools, policies, provider and invocation, put together in one place."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +13,7 @@ from tt_kernel.domain.events import Event
 from tt_kernel.domain.ids import ROOT_INVOCATION, builtin
 from tt_kernel.domain.messages import Message
 from tt_kernel.domain.ports import Provider
-from tt_kernel.domain.profiles import Profile
+from tt_kernel.domain.profiles import ModelRetry, Profile
 from tt_kernel.domain.turns import ModelReply
 from tt_kernel.providers.recorded import RecordedProvider
 from tt_kernel.runtime.conversation import Conversation
@@ -40,6 +39,7 @@ from tt_kernel.session.pictures import Pictures
 from tt_kernel.session.policies import Policies
 from tt_kernel.session.prepared import PreparedRun, Shared
 from tt_kernel.store.atomic import write_bytes
+from tt_kernel.store.copies import copy_files
 from tt_kernel.store.journal import Journal, now_iso
 from tt_kernel.store.recordings import RecordedRun, Recordings
 from tt_kernel.store.results import ResultStore
@@ -115,11 +115,12 @@ def _look_ahead(tape: Tape, messages: Sequence[Message], prepared: PreparedRun) 
     """The run whose first turn is recorded, if any: tools see its time and randomness."""
     mode = prepared.request.mode
     first = first_reply(tape, prepared, messages)
-    if first is None or mode in ("live", "off"):
-        if mode == "replay":
+    if mode == "replay":
+        answered = first or tape.failure()
+        if answered is None:
             raise explain_miss(tape)
-        return None
-    return tape.recorded_run(first)
+        return tape.recorded_run(answered)
+    return None if first is None or mode in ("live", "off") else tape.recorded_run(first)
 
 
 def _ledger(shared: Shared, prepared: PreparedRun, tape: Tape, recorded: RecordedRun | None) -> Ledger:
@@ -247,7 +248,7 @@ class _Builder:
             layout = self.ledger.folder.layout
             for root in ("output", "scratch", "plan", "summaries", "tool-results"):
                 if (revision.files / root).is_dir():
-                    shutil.copytree(revision.files / root, layout.workspace_root(root), dirs_exist_ok=True)
+                    copy_files(revision.files / root, layout.workspace_root(root))
             write_bytes(layout.workspace_root("output") / "previous_output.md", revision.text.encode())
         if base is not None:
             files = self.ledger.folder.layout.root / self.prepared.files_root
@@ -336,7 +337,8 @@ class _Builder:
             completion=snapshot.completion,
             offers=Offers(snapshot),
             sampling=profile.sampling,
-            retry=profile.run.model_retry,
+            # A failure that is replayed was the last of its attempts.
+            retry=ModelRetry(max_retries=0) if self.prepared.request.mode == "replay" else profile.run.model_retry,
             stream=profile.run.stream,
             commit_name=snapshot.call_name(builtin("workspace.commit")),
             finish_name=snapshot.call_name(builtin("workspace.finish")),

@@ -78,6 +78,13 @@ class Chats:
             before=turn.before,
         )
 
+    def end_of(self, name: str) -> str:
+        """Why a strict replay cannot go on: a sentence."""
+        count = len(turns_of(self.shelf.entries(name)))
+        if not count:
+            return f"Session {name!r} is not recorded in this notebook."
+        return f"Session {name!r} is recorded with {count} message{'s' * (count != 1)}, and this is one more."
+
     def new_turn(self, record: SessionRecord, prompt: str, images: tuple[StoredFile, ...]) -> ChatTurn:
         """The turn that this message adds.
 

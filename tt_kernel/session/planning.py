@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tt_kernel.domain.canonical import Json, digest
 from tt_kernel.domain.connections import Connection
-from tt_kernel.domain.errors import ModelUnavailable, UsageProblem
+from tt_kernel.domain.errors import ModelUnavailable, ReplayMiss, UsageProblem
 from tt_kernel.domain.messages import Message, UserMessage
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.runs import RecordMode, Run, RunRequest, TurnEdit
@@ -222,6 +222,7 @@ class Planner:
             cell: The cell that speaks. Others as of `prepare`.
 
         Raises:
+            ReplayMiss: Mode `replay`, and the history has no such turn.
             UsageProblem: `agent.session_text_required`, a name that cannot be a folder, and what `prepare` raises.
         """
         chosen = startable(with_settings(_for_session(self._profile(profile)), settings or {}))
@@ -243,6 +244,8 @@ class Planner:
             prepared = self._chat_run(request, blobs, functions, turn)
             if request.mode == "replay" or is_recorded(self.recordings, prepared, self.scrubber):
                 return prepared
+        if request.mode == "replay":
+            raise ReplayMiss(message=self.chats.end_of(name), kind="nothing")
         record = SessionRecord(name=name, profile=chosen.id, model=target.name)
         if name in self.chats.shelf.names():
             record = self.chats.shelf.record(name).model_copy(update={"profile": chosen.id, "model": target.name})

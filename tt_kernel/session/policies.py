@@ -87,6 +87,7 @@ class Policies:
                     self.spec_of,
                     window=self._answer_seconds,
                     preview=lambda call: preview(bound.project, call),
+                    is_answered=lambda call: self._answer(call) is not None,
                 ),
                 admitted(self.progress, commit_name=self._commit_needed()),
                 bounded(
@@ -120,9 +121,15 @@ class Policies:
         if result is None:
             return None
         if result.error_code == DENIED:
-            now = self._decide(spec, call.name, call.arguments.for_model)
-            if now.decision != "deny":
-                return None  # the rules have changed since: what was refused may be done
+            now = self._decide(spec, call.name, call.arguments.for_model).decision
+            if self.mode == "replay" and now == "allow":
+                raise ReplayMiss(
+                    message=f"{call.name} (turn {call.turn}, call {call.index + 1}) was refused when it was recorded, and the "
+                    "permission rules allow it now.",
+                    kind="permission",
+                )
+            if self.mode != "replay" and now != "deny":
+                return None  # somebody can be asked now, or the rules have changed: what was refused may be done
         for file in (*result.images, *result.files):
             self._restore(file)
         return result
@@ -141,10 +148,13 @@ class Policies:
         event = CallDrifted(call_id=call.id, tool_id=call.tool_id, difference=difference)
         self.notes.append(self.ledger.write(event))
 
+    def _answer(self, call: ToolCall) -> ApprovalAnswer | None:
+        """What a person answered when the run was recorded."""
+        return self.ledger.tape.find_decision(call) if self.mode in ("auto", "replay") else None
+
     async def _ask(self, request: ApprovalRequest) -> ApprovalAnswer:
         """The recorded answer, or a person's."""
-        tape = self.ledger.tape
-        answer = tape.find_decision(request.call) if self.mode in ("auto", "replay") else None
+        tape, answer = self.ledger.tape, self._answer(request.call)
         if answer is None:
             if self.mode == "replay":
                 raise ReplayMiss(message=f"No answer is recorded for the approval of {request.call.name}.")

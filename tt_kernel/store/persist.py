@@ -15,6 +15,7 @@ from tt_kernel.domain.errors import NotFound, StorageFault
 from tt_kernel.domain.events import PersistChanged
 from tt_kernel.domain.frozen import Frozen
 from tt_kernel.store.atomic import read_json, storage_fault, write_json
+from tt_kernel.store.copies import copy_files
 from tt_kernel.store.journal import now_iso
 
 MANIFEST = "manifest.json"
@@ -66,7 +67,7 @@ class PersistShelf:
         source = self._folder / state / FILES
         try:
             if source.is_dir():
-                shutil.copytree(source, target, dirs_exist_ok=True)
+                copy_files(source, target)
         except OSError as error:
             raise storage_fault("copy the memory to", target, error) from error
 

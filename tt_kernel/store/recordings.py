@@ -5,6 +5,7 @@
 - One append-only file per chain root, `recordings/<16 hex>.jsonl`; all runs that start with the same first request share it.
 - A reply belongs to (request, slot): the slot tells the n-th run with the same run key. The last line of a slot wins, so a run
   repeated live replaces what is replayed.
+- A failure of the model is kept by (request, slot) too. It is no reply: only a strict replay takes it, where no reply followed.
 - A tool result belongs to (run, request, call index), with the tool, its version and the argument digest to be checked.
 - Bytes of images and files are kept once by digest in `recordings/blobs/`.
 """
@@ -52,6 +53,16 @@ class RecordedReply:
         return _REPLY.validate_python({**self.body, "recorded": True})
 
 
+@dataclass(frozen=True)
+class RecordedFailure:
+    """A request that the model service did not answer. `text` is what had come of the reply."""
+
+    run: str
+    code: str
+    message: str
+    text: str = ""
+
+
 @dataclass
 class Chain:
     """The parsed content of one chain file. `blind`: the bodies whose model takes no images."""
@@ -61,6 +72,7 @@ class Chain:
     blind: set[str] = field(default_factory=set)
     runs: dict[str, RecordedRun] = field(default_factory=dict)
     replies: dict[str, dict[int, RecordedReply]] = field(default_factory=dict)
+    failures: dict[tuple[str, int], RecordedFailure] = field(default_factory=dict)
     results: dict[tuple[str, str, int], JsonObject] = field(default_factory=dict)
     decisions: dict[tuple[str, str, int], JsonObject] = field(default_factory=dict)
     guidance: dict[tuple[str, str], list[str]] = field(default_factory=dict)
@@ -109,6 +121,11 @@ def _add_reply(chain: Chain, line: JsonObject) -> None:
     chain.replies.setdefault(line["request"], {})[line["slot"]] = RecordedReply(line["run"], line["reply"])
 
 
+def _add_failure(chain: Chain, line: JsonObject) -> None:
+    failure = RecordedFailure(line["run"], line["code"], line["message"], line.get("text", ""))
+    chain.failures[line["request"], line["slot"]] = failure
+
+
 def _add_prefix(chain: Chain, line: JsonObject) -> None:
     """`run` went on live from a prefix recorded by `of`: the prefix is now its own."""
     chain.parents[line["run"]] = line["of"]
@@ -136,6 +153,7 @@ _LINES: dict[str, Callable[[Chain, JsonObject], None]] = {
     "body": _add_body,
     "run": _add_run,
     "reply": _add_reply,
+    "failure": _add_failure,
     "prefix": _add_prefix,
     "result": _add_result,
     "decision": _add_decision,

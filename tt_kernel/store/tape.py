@@ -13,6 +13,7 @@ from tt_kernel.domain.specs import ToolChoice, ToolOffer
 from tt_kernel.domain.turns import ModelReply, Sampling
 from tt_kernel.store.recordings import (
     Chain,
+    RecordedFailure,
     RecordedReply,
     RecordedRun,
     Recordings,
@@ -126,8 +127,16 @@ class Tape:
         self._replies += 1
         self._replayed.append((self._here, reply.run))
 
-    def recorded_run(self, reply: RecordedReply) -> RecordedRun | None:
-        """The run that recorded a reply."""
+    def failure(self) -> RecordedFailure | None:
+        """How the model failed at the request asked last, where it has no reply."""
+        return self._chain.failures.get((self._here, self._slot)) if self._chain else None
+
+    def fail(self, failure: RecordedFailure) -> None:
+        """The recorded failure is used."""
+        self._source = failure.run
+
+    def recorded_run(self, reply: RecordedReply | RecordedFailure) -> RecordedRun | None:
+        """The run that recorded a reply or a failure."""
         return self._chain.runs.get(reply.run) if self._chain else None
 
     def go_live(self, run: RecordedRun) -> None:
@@ -164,6 +173,13 @@ class Tape:
                 {"kind": "reply", "request": self._here, "slot": self._slot, "run": self._source, "reply": body},
             ]
         )
+
+    def record_failure(self, code: str, message: str, text: str) -> None:
+        """Keep how a live request failed, and what had come of its reply. Requires `go_live` before."""
+        facts = {"request": self._here, "slot": self._slot, "run": self._run.id if self._run else None}
+        shown = {"text": text} if text else {}
+        line = {"kind": "failure", **facts, "code": code, "message": message, **shown}
+        self._write([*self._described_request(), line])
 
     def find_result(self, call: ToolCall, version: str) -> ToolResult | None:
         """The recorded result of this call, if tool, version and arguments are the same."""

@@ -45,7 +45,13 @@ class Grants:
 
 
 def approved(
-    ask: Ask, decide: Decide, spec_of: SpecOf, *, window: float = ANSWER_SECONDS, preview: Preview | None = None
+    ask: Ask,
+    decide: Decide,
+    spec_of: SpecOf,
+    *,
+    window: float = ANSWER_SECONDS,
+    preview: Preview | None = None,
+    is_answered: Callable[[ToolCall], bool] = lambda _: False,
 ) -> Wrapper:
     """Ask before calls whose rule says so. One wrapper serves one run: it remembers "allow for this run".
 
@@ -55,6 +61,7 @@ def approved(
         spec_of: The description of a call's tool.
         window: Seconds a person has to answer.
         preview: Makes the diff that is shown.
+        is_answered: Whether `ask` knows the answer already, so that nobody need be there.
     """
     grants = Grants()
 
@@ -62,9 +69,10 @@ def approved(
         async def call(request: ToolCall) -> ToolResult:
             spec = spec_of(request)
             decision = decide(spec, request.name, request.arguments.for_model)
-            if decision.decision == "deny":
+            covered = grants.cover(spec, decision.rule, decision.arguments)
+            if decision.decision == "deny" and not (decision.unattended and (covered or is_answered(request))):
                 return denied(request, decision)
-            if decision.decision == "allow" or grants.cover(spec, decision.rule, decision.arguments):
+            if decision.decision == "allow" or covered:
                 return await inner(request)
             question = await _question(request, spec, decision, window, preview)
             answer = await ask(question)
@@ -153,7 +161,7 @@ async def _with_edit(
     if arguments.value is None:
         return ToolResult.error(call, INVALID, not_an_object(call.name, arguments))
     decision = decide(spec, call.name, arguments.value)
-    if decision.decision == "deny":
+    if decision.decision == "deny" and not decision.unattended:  # a person said so, now or when it was recorded
         return denied(call, decision)
     result = await inner(call.model_copy(update={"arguments": arguments}))
     note = f"The user changed the arguments before this tool ran: {canonical_json(arguments.value)}"

@@ -8,6 +8,7 @@ from tt_kernel.domain.errors import ReplayMiss
 from tt_kernel.domain.ports import Caller
 from tt_kernel.domain.runs import RecordMode
 from tt_kernel.domain.specs import RE_EXECUTED, ToolSpec
+from tt_kernel.toolkit.pipeline import DENIED
 
 Find = Callable[[ToolCall, ToolSpec], ToolResult | None]
 Keep = Callable[[ToolCall, ToolSpec, ToolResult], None]
@@ -37,6 +38,8 @@ class Replayed:
         async def answered(call: ToolCall) -> ToolResult:
             spec = self.spec_of(call)
             recorded = self.find(call, spec) if self.mode in ("auto", "replay") else None
+            if recorded is not None and recorded.error_code == DENIED:
+                return recorded  # it was not executed, so there is nothing to execute again
             if spec.effect in RE_EXECUTED:
                 return self._compared(call, spec, await inner(call), recorded)
             if recorded is not None:
