@@ -7,6 +7,7 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { Asking } from './asking';
 import { lendKernels } from './bridge';
 import { Choices, decorateCells, isAgentCell, runInMode, watchExecutions } from './cells';
+import { closeForms } from './forms';
 import { follow, kernelOfPanel } from './live';
 import { RunsPanel } from './sidebar';
 
@@ -31,6 +32,7 @@ const live: JupyterFrontEndPlugin<void> = {
     });
     eachNotebook(tracker, panel => {
       follow(panel);
+      closeForms(panel);
       if (!asking.has(panel)) {
         asking.set(panel, new Asking(panel));
       }

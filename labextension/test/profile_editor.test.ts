@@ -302,6 +302,25 @@ describe('saving', () => {
   });
 });
 
+it('says that it waits for a kernel that does not answer, and keeps what was typed', () => {
+  vi.runAllTimers();
+  expect(root.textContent).toMatch(/^Waiting for the kernel/);
+  show();
+  type(input('description'), 'kept');
+  vi.runAllTimers();
+  expect(root.querySelector('.tt-edit-said')!.textContent).toMatch(/^Waiting for the kernel/);
+  expect(input('description').value).toBe('kept');
+  view.received(message('state', { number: 1, document: { ...DOCUMENT, description: 'kept' }, changed: [['description']], changes: [['description', '', 'kept']] }));
+  expect(root.querySelector('.tt-edit-said')!.textContent).toBe('1 field changed');
+});
+
+it('outlives a kernel that is gone', () => {
+  const gone = { on() {}, off() {}, send() { throw new Error('disposed'); } };
+  widget.render({ model: gone, el: root });
+  vi.runAllTimers();
+  expect(root.textContent).toMatch(/^Waiting for the kernel/);
+});
+
 it('goes from tab to tab by arrow keys', () => {
   show();
   const tabs = [...root.querySelectorAll<HTMLElement>('[role=tab]')];

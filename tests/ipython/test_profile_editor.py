@@ -1,8 +1,11 @@
 """`%agent profile edit` between a real kernel and a front end that speaks as JupyterLab does."""
 
 import json
+import subprocess
+import sys
 import time
 
+import nbformat
 import pytest
 from live_kernels import kernel
 
@@ -141,6 +144,28 @@ def test_a_profile_that_nobody_touches_leaves_its_page(running, new):
     front.tell(type="close")
     closed = front.until(lambda kind, _: kind == "update_display_data")
     assert closed["data"] == {mime: text for mime, text in front.displayed["data"].items() if mime != WIDGET}
+
+
+def test_a_notebook_that_was_edited_by_hand_passes_nbval(running, new, place):
+    """Strictly: saved with the form closed, and with one still open."""
+    front = FrontEnd(running, f"%agent profile edit {new('by-hand')}")
+    front.ask("form", type="open")
+    front.change("limits.turns", 12)
+    closed = front.save()["data"]
+    running.drain()
+    still_open = FrontEnd(running, "%agent profile edit by-hand").displayed["data"]
+    cells = [nbformat.v4.new_code_cell(f"%load_ext tt_kernel\n%agent notebook {place / 'nb.ipynb'}")]
+    cells[0].metadata["tags"] = ["nbval-ignore-output"]
+    for data in (closed, still_open):
+        cells.append(nbformat.v4.new_code_cell("%agent profile edit by-hand", execution_count=1))
+        cells[-1].outputs = [nbformat.v4.new_output("display_data", data=data)]
+    kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = place / "by-hand.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernelspec}), notebook)
+    command = [sys.executable, "-m", "pytest", "--nbval", "-p", "no:cacheprovider", "-W", "default", notebook.name]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
 
 
 def test_what_is_wrong_is_said_in_the_words_of_set(running, new):

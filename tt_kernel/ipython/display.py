@@ -89,14 +89,19 @@ class CellOutput:
         self.is_shown = True
 
 
-def cell_publisher(shell: Any, heard: Callable[..., None] = lambda *_, **__: None) -> Publish:
+def cell_publisher(
+    shell: Any, heard: Callable[..., None] = lambda *_, **__: None, *, widget: str | None = None
+) -> Publish:
     """Publishes with one display id. The publisher is looked up at each use: `%%capture` exchanges it.
 
     Args:
         shell: Whose display.
         heard: `CellLog.displayed`, told where the log does not hear other threads: hooks belong to a thread.
+        widget: The widget in this output, for a page that was loaded since: it knows no display ids (labextension/src/forms.ts).
     """
     transient = {"display_id": f"tt-{uuid.uuid4().hex}"}  # transient: not saved, so it may be random
+    if widget is not None:
+        transient["tt_widget"] = widget
 
     def publish(data: JsonObject, metadata: JsonObject, update: bool) -> None:
         if hasattr(shell.display_pub, "register_hook"):

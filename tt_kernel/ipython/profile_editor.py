@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt_kernel.domain.canonical import JsonObject
 from tt_kernel.domain.errors import ProfileChanged, ProfileInvalid, TTError
-from tt_kernel.ipython.display import Publish, cell_publisher, watched
+from tt_kernel.ipython.display import cell_publisher, watched
 from tt_kernel.ipython.profile_page import ProfilePage, own_rows, place, shown
 from tt_kernel.widgets.pages import Section
 
@@ -53,8 +53,9 @@ class EditPage(ProfilePage):
     """The page, and the form where there is one."""
 
     def __init__(self, session: "Session", draft: "ProfileDraft", **parts: Any) -> None:
-        self._session, self._draft = session, draft
+        self._session = session
         profile = draft.base
+        self.profile_id = profile.id
         prompt = profile.instructions.agent_system_prompt
         rows = own_rows(profile)
         sections = [Section("system prompt", prompt)] if prompt else []
@@ -70,11 +71,10 @@ class EditPage(ProfilePage):
         shell = get_ipython()
         if shell is None:
             raise NotImplementedError
-        publish = cell_publisher(shell)
         if watched(shell):
-            EditorDesk(self._session, self._draft, publish).open(self.bundle())
+            EditorDesk(self._session, self.profile_id, shell).open(self.bundle())
         else:
-            publish(self.bundle(), {}, False)
+            cell_publisher(shell)(self.bundle(), {}, False)
 
 
 class EditorDesk:
@@ -84,17 +84,19 @@ class EditorDesk:
 
     Args:
         session: Whose profile.
-        draft: What is edited.
-        publish: Shows something in the output of the cell.
+        profile_id: Which.
+        shell: In whose running cell the form is shown.
     """
 
-    def __init__(self, session: "Session", draft: "ProfileDraft", publish: Publish) -> None:
+    def __init__(self, session: "Session", profile_id: str, shell: Any) -> None:
+        from tt_kernel.session.profile_draft import ProfileDraft  # noqa: PLC0415  wires everything
         from tt_kernel.widgets.profile_editor import ProfileEditorWidget  # noqa: PLC0415  imports ipywidgets
 
-        self._session, self._draft, self._publish = session, draft, publish
+        self._session, self._draft = session, ProfileDraft(session, profile_id)
         self._cell = contextvars.copy_context()
         self._lock = threading.RLock()
         self._widget = ProfileEditorWidget(self.heard)
+        self._publish = cell_publisher(shell, widget=self._widget.model_id)
         self._answers: Mapping[str, Callable[[JsonObject], None]] = {
             "open": self._opened,
             "change": self._changed,

@@ -12,12 +12,21 @@ import { MODEL_FIELDS, createModelChoice } from "./profile_model.js";
 import { createToolPicker } from "./profile_tools.js";
 
 const PAUSE_MS = 200;
+/** So long the kernel may take to answer before the form says that it waits. */
+const PATIENCE_MS = 4000;
+const WAITING = "Waiting for the kernel: it is busy, or it was restarted (then run the cell again).";
 const LISTS = new Set(["tools.allow", "tools.deny", "tools.externalResultInlineCharLimit", "tools.httpGetTestUrl"]);
 let views = 0;
 
 export default {
   render({ model, el }) {
-    const view = createProfileEditor(el, (message) => model.send(message));
+    const view = createProfileEditor(el, (message) => {
+      try {
+        model.send(message);
+      } catch {
+        // The kernel is gone: no answer comes, and the form says so.
+      }
+    });
     const hear = (message) => view.received(message);
     model.on("msg:custom", hear);
     view.open();
@@ -38,13 +47,19 @@ export function createProfileEditor(root, send) {
   const frame = element("section", "tt-edit");
   frame.dataset.lmSuppressShortcuts = "true"; // typing here is not for the notebook
   root.replaceChildren(frame);
-  const draft = createDraft(me, send, () => page?.refresh());
   let page = null;
+  let timer = 0;
+  const post = (message) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => (page ? page.wait(WAITING) : (frame.textContent = WAITING)), PATIENCE_MS);
+    send(message);
+  };
+  const draft = createDraft(me, post, () => page?.refresh());
   const handlers = {
     form(message) {
       if (message.view !== me || page) return;
       draft.take(message);
-      page = createPage(frame, message, draft, send);
+      page = createPage(frame, message, draft, post);
       page.refresh();
     },
     state(message) {
@@ -61,10 +76,15 @@ export function createProfileEditor(root, send) {
     },
   };
   return {
-    open: () => send({ type: "open", view: me }),
-    received: (message) => handlers[message?.type]?.(message),
+    open: () => post({ type: "open", view: me }),
+    received(message) {
+      clearTimeout(timer);
+      page?.wait("");
+      handlers[message?.type]?.(message);
+    },
     dispose() {
       draft.flush();
+      clearTimeout(timer);
       frame.remove();
     },
   };
@@ -182,6 +202,7 @@ function createPage(frame, form, draft, send) {
     conflict: (message) => bar.conflict(message),
     merged: (message) => bar.merged(message),
     say: (message, isWrong) => bar.say(message, isWrong),
+    wait: (text) => bar.wait(text),
   };
 }
 
@@ -436,6 +457,7 @@ function createBar(form, draft, acts) {
     tell(lost, false, choices(action("Close without saving", () => acts.send("close")), keep));
     keep.focus();
   };
+  let waiting = "";
   const refresh = () => {
     const { state } = draft;
     const wrong = [...state.problems, ...draft.localProblems].filter((one) => one.blocks).length;
@@ -443,7 +465,7 @@ function createBar(form, draft, acts) {
     const changes = state.changed.length ? state.changes.length || state.changed.length : 0;
     status.hidden = !wrong;
     status.textContent = wrong ? `${counted(wrong, "problem")} to mend` : "";
-    said.textContent = changes ? `${counted(changes, "field")} changed` : "No changes";
+    said.textContent = waiting || (changes ? `${counted(changes, "field")} changed` : "No changes");
     const canSave = state.canSave && draft.localProblems.length === 0;
     look.hidden = back.hidden = save.hidden = true;
     for (const shown of isReview ? [back, save] : [look]) shown.hidden = false;
@@ -454,6 +476,10 @@ function createBar(form, draft, acts) {
   return {
     node,
     refresh,
+    wait(text) {
+      waiting = text;
+      refresh();
+    },
     say: (text, isWrong) => tell(text, isWrong, choices(action("Dismiss", () => tell("")))),
     merged(text) {
       tell(text, false, choices(action("Dismiss", () => tell(""))));
