@@ -193,6 +193,16 @@ class Run:
         messages: list[Any] = import_module("tt_kernel.experiments.pydantic_ai_messages").to_pydantic_ai_messages(self)
         return messages
 
+    def export_spans(self, tracer_provider: Any = None, *, content: bool | None = None) -> int:
+        """Send the run to OpenTelemetry as spans with its recorded times; returns how many. Needs the extra `otel`.
+
+        Args:
+            tracer_provider: Where to; None: the process's own.
+            content: Include prompts, answers, arguments and results; None: as OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says.
+        """
+        sent: int = import_module("tt_kernel.session.telemetry").export(self.folder, tracer_provider, content=content)
+        return sent
+
     def to_df(self) -> Any:
         """A pandas DataFrame, one row a call: turn, tool, arguments, content, is_error, error_code, images."""
         import pandas as pd  # noqa: PLC0415  heavy, and optional

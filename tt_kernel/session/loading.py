@@ -39,7 +39,7 @@ def load_run(
     last: Event | None = None
     memory = record.persist_base
     for envelope in read_journal(layout.events):
-        last = _whole(envelope.event, layout)
+        last = whole(envelope.event, layout)
         conversation.apply(last)
         projection.apply(last)
         memory = last.state if isinstance(last, PersistChanged) else memory
@@ -72,7 +72,7 @@ def resumed_conversation(layout: RunLayout, events: Sequence[Event], guidance: s
     """The conversation of a stopped run, made valid, with what the user says to its going on."""
     conversation = Conversation(_initial(layout))
     for event in events:
-        conversation.apply(_whole(event, layout))
+        conversation.apply(whole(event, layout))
     conversation.settle()
     if guidance:
         conversation.messages.append(UserMessage(text=wrapped(guidance), source="guidance"))
@@ -97,7 +97,7 @@ def _initial(layout: RunLayout) -> list[Message]:
         return []  # killed before the file was written: there is no conversation to show
 
 
-def _whole(event: Event, layout: RunLayout) -> Event:
+def whole(event: Event, layout: RunLayout) -> Event:
     """A result that the journal keeps only the start of is read from its own file."""
     if not isinstance(event, CallEnded) or not event.result_ref or len(event.result.content) < INLINE_CHARS:
         return event

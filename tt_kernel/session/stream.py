@@ -26,6 +26,7 @@ from tt_kernel.session.loading import image_paths, workspace_files
 from tt_kernel.session.lookout import keep_timed
 from tt_kernel.session.memory import publish_memory
 from tt_kernel.session.prepared import PreparedRun, Shared
+from tt_kernel.session.telemetry import export_ended
 from tt_kernel.store.journal import now_iso
 
 EndType = Literal["run_completed", "run_partial_success", "run_failed", "run_cancelled", "run_limited"]
@@ -252,6 +253,8 @@ class RunStream:
                 }
             )
         assembly.ledger.close(record)
+        if record is not None:
+            export_ended(self._shared.folder.run(record.id).root)
 
 
 def _end_type(status: str, commits: int) -> EndType:

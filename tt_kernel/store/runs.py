@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _RUN_NAME = re.compile(r"[0-9a-f]{8}(?:\.[1-9][0-9]*)?")
 _ID_DIGITS = 8
 _NEAR = 3
-_RECORD = TypeAdapter(RunRecord)
+RECORD = TypeAdapter(RunRecord)
 # Windows refuses to rename a folder in which somebody has a file open.
 _COPIED_INSTEAD = {errno.EXDEV, errno.EACCES, errno.EPERM}
 
@@ -331,7 +331,7 @@ def _record(layout: RunLayout) -> RunRecord | None:
         data = layout.run_json.read_bytes()
     except OSError:
         return None
-    return decoded(_RECORD, data)
+    return decoded(RECORD, data)
 
 
 def _move_files(source: Path, target: Path) -> None:
