@@ -48,6 +48,16 @@ describe('the status line', () => {
 });
 
 describe('a live run', () => {
+  it('can be stopped from the moment that its kernel is known', () => {
+    const host = { isBusy: () => true } as { isBusy: () => boolean; interrupt?: () => void };
+    const view = createRunView(root, host);
+    view.update(run({ status: 'running' }), { live: true });
+    expect(root.querySelector('.tt-run-stop')).toBeNull();
+    host.interrupt = vi.fn();
+    view.update(run({ status: 'running' }), { live: true });
+    expect(root.querySelector('.tt-run-stop')).not.toBeNull();
+  });
+
   it('counts the time and has a stop button that works once', () => {
     vi.useFakeTimers();
     const interrupt = vi.fn();

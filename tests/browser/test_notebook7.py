@@ -13,7 +13,7 @@ def test_a_run_is_drawn_and_stopped(page, server):
     folder = server.root / "notebook7"
     folder.mkdir()
     shutil.copy(Path(__file__).parent / "script.yaml", folder)
-    write_notebook(folder / "nb.ipynb", "%load_ext tt_kernel", "%%agent -m scripted:script.yaml\nDo it slowly.")
+    write_notebook(folder / "nb.ipynb", "%load_ext tt_kernel", "%%agent -m scripted:script.yaml\nDo it without end.")
     page.open_notebook7("notebook7/nb.ipynb")
     page.run_cell(0)
     page.start_cell(1)

@@ -15,7 +15,7 @@ script: 1
 conversations:
   - when: slow
     turns:
-      - say: {repeat: "word ", times: 400}
+      - say: {repeat: "word ", times: 4000}
         pace: 40
   - turns:
       - say: Echo.
@@ -56,9 +56,13 @@ def test_a_run_is_shown_once_and_is_the_value(terminal):
     assert terminal.enter("x = %agent hello").count("Echo.") == 1
 
 
-def test_control_c_stops_it_at_once_and_keeps_what_there_was(terminal):
+def test_control_c_stops_it_at_once_and_keeps_what_there_was(terminal, tmp_path):
     for line in ("%%agent", "be slow", "", ""):
         terminal.sendline(line)
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob("agent.agent/runs/*/events.jsonl")):
+        assert time.monotonic() < until, "no run has begun"
+        time.sleep(0.1)
     time.sleep(2)
     began = time.monotonic()
     terminal.sendintr()

@@ -78,7 +78,7 @@ export function createRunView(root, host = {}) {
     const meta = { ...state.meta, live: isLive() };
     root.dataset.status = statusWord(view);
     root.dataset.run = clean(view.id);
-    if (changed("header", [headerFacts(view, meta), meta.live])) drawHeader(parts.header, view, meta, host, root);
+    if (changed("header", [headerFacts(view, meta), meta.live, Boolean(host.interrupt)])) drawHeader(parts.header, view, meta, host, root);
     if (changed("alert", meta.drift ?? [])) drawAlert(parts.alert, meta.drift ?? []);
     drawStory(view);
     if (changed("answer", [view.text, view.textTruncated, meta.live])) drawAnswer(view, meta);
