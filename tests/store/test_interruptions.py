@@ -20,10 +20,10 @@ from tt_kernel.domain.events import (
 )
 from tt_kernel.domain.ids import ROOT_INVOCATION, CallId
 from tt_kernel.domain.runs import RunRecord
+from tt_kernel.store.holding import hold
 from tt_kernel.store.interruptions import settled
 from tt_kernel.store.journal import Journal, read_journal
 from tt_kernel.store.layout import AgentFolder, RunLayout
-from tt_kernel.store.locks import acquire, let_go
 from tt_kernel.store.runs import RunFolder, RunIndex
 from tt_kernel.store.secrets import Scrubber
 
@@ -51,11 +51,11 @@ def test_a_run_that_ended_is_as_its_record_says(tmp_path: Path, make_record: Mak
 
 def test_a_run_is_running_while_its_writer_lives(tmp_path: Path, make_record: Maker, whole_run: list[Event]) -> None:
     layout, record = layout_with(tmp_path, whole_run[:3]), make_record()
-    lock = acquire(layout.lock)
+    held = hold(layout.root)
     assert settled(layout, record) is record
     rebuilt = settled(layout, None)
     assert (rebuilt.status, rebuilt.problem, rebuilt.prompt) == ("running", None, "What is it?")
-    let_go(layout.lock, lock)
+    held.release()
     assert settled(layout, record).status == "interrupted"
 
 

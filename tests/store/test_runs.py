@@ -16,9 +16,9 @@ from tt_kernel.domain.errors import ContractBroken, NotFound, StorageFault
 from tt_kernel.domain.events import Event
 from tt_kernel.domain.runs import RunRecord
 from tt_kernel.store import interruptions
+from tt_kernel.store.holding import is_written
 from tt_kernel.store.journal import Journal, read_journal
 from tt_kernel.store.layout import AgentFolder
-from tt_kernel.store.locks import is_held
 from tt_kernel.store.runs import RunFolder, RunIndex
 from tt_kernel.store.secrets import Scrubber
 
@@ -95,7 +95,7 @@ def test_staged_files_and_the_record_become_the_runs_folder(
         layout = folder.layout
         assert layout.root == agent_folder.runs / "3fa92c17"
         assert list(staging.iterdir()) == []
-        assert is_held(layout.lock)
+        assert is_written(layout.root)
     files = files_of(layout.root)
     assert sorted(files) == ["input/messages.json", "output/deep/b.md", "run.json", "tool-args/inv_root/a.json"]
     assert files["output/deep/b.md"] == "output/deep/b.md"
@@ -121,7 +121,7 @@ def test_what_a_run_begins_with_waits_for_its_folder(
         live.begins_with(files)
         live.save(make_record())
         live.materialise(agent_folder, KEY)
-        assert sorted(files_of(live.layout.root)) == [".lock", "input/images/a.png", "input/messages.json", "run.json"]
+        assert sorted(files_of(live.layout.root)) == ["input/images/a.png", "input/messages.json", "run.json"]
     assert list(staging.iterdir()) == []
     assert len(asked) == 2
 
@@ -190,7 +190,7 @@ def test_a_saved_record_is_read_back(agent_folder: AgentFolder, make_record: Mak
     text = (agent_folder.run("3fa92c17").run_json).read_text()
     assert text.startswith('{\n  "attachments": [],')
     assert text.endswith("}\n")
-    assert not agent_folder.run("3fa92c17").lock.exists()
+    assert not is_written(agent_folder.run("3fa92c17").root)
 
 
 def test_no_secret_reaches_the_record(agent_folder: AgentFolder, make_record: Maker) -> None:
@@ -337,9 +337,9 @@ def test_a_run_that_begins_while_it_is_looked_at_is_not_damaged(
             layout.root.rmdir()
             writer.materialise(agent_folder, KEY)
             return False
-        return is_held(path)
+        return is_written(path)
 
-    monkeypatch.setattr(interruptions, "is_held", begins)
+    monkeypatch.setattr(interruptions, "is_written", begins)
     assert RunIndex(agent_folder).load("3fa92c17").status == "running"
     writer.release()
     assert RunIndex(agent_folder).load("3fa92c17").status == "interrupted"

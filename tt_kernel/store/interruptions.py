@@ -1,6 +1,6 @@
 """What became of a run whose writer is gone.
 
-A writer holds the lock of its folder. A run that says `running` and whose lock is free was cut off; its journal tells how
+A writer holds its folder. A run that says `running` and whose folder nobody holds was cut off; its journal tells how
 far it came.
 """
 
@@ -25,9 +25,9 @@ from tt_kernel.domain.ids import Digest, RunId
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.runs import TERMINAL, RunProblem, RunRecord, RunStatus
 from tt_kernel.domain.turns import Usage
+from tt_kernel.store.holding import is_written
 from tt_kernel.store.journal import iso, read_journal
 from tt_kernel.store.layout import RunLayout
-from tt_kernel.store.locks import is_held
 
 _ENDINGS: dict[str, RunStatus] = {
     "run_completed": "completed",
@@ -50,7 +50,7 @@ def settled(layout: RunLayout, record: RunRecord | None) -> RunRecord:
     """What is true of a run, given what `run.json` says of it (None: it cannot be read)."""
     if record is not None and record.status in TERMINAL:
         return record
-    writing = is_held(layout.lock)
+    writing = is_written(layout.root)
     if record is not None and writing:
         return record
     envelopes = _journal(layout)

@@ -32,10 +32,6 @@ class RunLayout:
         return self.root / "events.jsonl"
 
     @property
-    def lock(self) -> Path:
-        return self.root / LOCK_NAME
-
-    @property
     def input(self) -> Path:
         return self.root / "input"
 

@@ -23,8 +23,8 @@ from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.frozen import Frozen
 from tt_kernel.domain.runs import TERMINAL, RunRecord
 from tt_kernel.store.atomic import TEMPORARY_PREFIX
+from tt_kernel.store.holding import hold
 from tt_kernel.store.layout import AgentFolder, RunLayout
-from tt_kernel.store.locks import acquire
 from tt_kernel.store.spending import Spending
 
 HEAVY = ("tool-args", "tool-results", "checkpoints")
@@ -126,12 +126,12 @@ def _delete(layout: RunLayout) -> None:
     if not layout.root.exists():
         return
     aside = layout.root.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(6)}")
-    lock = acquire(layout.lock, wait=0)
+    held = hold(layout.root, wait=0)
     try:
         with suppress(PermissionError):
             layout.root.rename(aside)
     finally:
-        lock.release(force=True)
+        held.release()
     if layout.root.exists():  # Windows moves no folder in which a file is open
         layout.root.rename(aside)
     shutil.rmtree(aside)

@@ -2,7 +2,7 @@
 
 - A run starts *staged*: its files are in a temporary folder, its record and journal in memory. A full replay ends there.
 - What it `begins_with` is not even encoded before: a replay that needs no files makes no temporary folder.
-- `materialise` claims an id by making its folder (only one process can), takes the writer's lock, writes `run.json`, and
+- `materialise` claims an id by making its folder (only one process can), holds it as its writer, writes `run.json`, and
   only then the files. Killed at any of these steps, the folder reads as an interrupted run.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from pydantic import TypeAdapter
 
@@ -26,13 +26,10 @@ from tt_kernel.domain.errors import ContractBroken, NotFound
 from tt_kernel.domain.ids import RunId
 from tt_kernel.domain.runs import TERMINAL, RunRecord
 from tt_kernel.store.atomic import create_bytes, decoded, storage_fault, write_bytes
+from tt_kernel.store.holding import Hold, hold
 from tt_kernel.store.interruptions import settled
 from tt_kernel.store.layout import AgentFolder, RunLayout
-from tt_kernel.store.locks import acquire, let_go
 from tt_kernel.store.secrets import Scrubber, literal_words
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
 
 _RUN_NAME = re.compile(r"[0-9a-f]{8}(?:\.[1-9][0-9]*)?")
 _ID_DIGITS = 8
@@ -49,7 +46,7 @@ class RunFolder:
         self._scrub = scrub
         self._record: RunRecord | None = None
         self._layout: RunLayout | None = None
-        self._lock: BaseFileLock | None = None
+        self._hold: Hold | None = None
         self._forget: weakref.finalize[..., RunFolder] | None = None
         self._run_id: RunId | None = None
         self._first: Callable[[], Mapping[str, bytes]] = dict
@@ -72,7 +69,7 @@ class RunFolder:
         """
         folder = cls(scrub)
         layout = agent_folder.run(record.id)
-        folder._lock = acquire(layout.lock)
+        folder._hold = hold(layout.root)
         folder._run_id, folder._layout = record.id, layout
         folder.save(record.model_copy(update={"status": "running", "ended_at": None, "problem": None}))
         return folder
@@ -147,7 +144,7 @@ class RunFolder:
         run_id = _claim(agent_folder, key, self._record.slot if self._record else 1)
         layout, staged = agent_folder.run(run_id), self._layout
         try:
-            self._lock = acquire(layout.lock)
+            self._hold = hold(layout.root)
             self._run_id, self._layout = run_id, layout
             if self._record is not None:
                 self.save(self._record)
@@ -163,9 +160,9 @@ class RunFolder:
 
     def release(self) -> None:
         """Stop being the writer: the run is over. A folder that is still staged is deleted."""
-        if self._lock is not None and self._layout is not None:
-            let_go(self._layout.lock, self._lock)
-            self._lock = None
+        if self._hold is not None:
+            self._hold.release()
+            self._hold = None
         self._clear_staging()
 
     def discard(self) -> None:
@@ -204,9 +201,9 @@ class RunFolder:
         """Undo a claim: be staged again, and leave no folder that looks like a run."""
         self._run_id, self._layout = None, staged
         layout.run_json.unlink(missing_ok=True)
-        if self._lock is not None:
-            let_go(layout.lock, self._lock)
-            self._lock = None
+        if self._hold is not None:
+            self._hold.release()
+            self._hold = None
         with suppress(OSError):  # not empty: some files could not be moved back, and are not ours to delete
             layout.root.rmdir()
 
