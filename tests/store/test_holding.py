@@ -12,7 +12,7 @@ import pytest
 
 from tt_kernel.domain.errors import StorageFault
 from tt_kernel.store import holding
-from tt_kernel.store.holding import hold, is_written
+from tt_kernel.store.holding import hold, is_written, locked
 
 ROOT = Path(__file__).parents[2]
 HOLDER = """
@@ -76,6 +76,15 @@ def test_a_dead_writer_holds_nothing(death: str, tmp_path: Path) -> None:
             process.stdin.close()
         process.wait(timeout=60)
     assert not is_written(tmp_path)
+
+
+def test_locked_is_for_shared_documents(tmp_path: Path) -> None:
+    folder = tmp_path / "profiles"
+    with locked(folder):
+        assert is_written(folder)
+    assert not is_written(folder)
+    with locked(folder):
+        pass
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tt_kernel.domain.errors import StorageFault
-from tt_kernel.store.locks import acquire, is_held, let_go, locked
+from tt_kernel.store.locks import acquire, is_held, let_go
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,15 +71,6 @@ def test_a_lock_may_be_released_by_another_thread(tmp_path: Path) -> None:
     thread.start()
     thread.join()
     assert not is_held(tmp_path / ".lock")
-
-
-def test_locked_is_for_shared_documents(tmp_path: Path) -> None:
-    folder = tmp_path / "profiles"
-    with locked(folder):
-        assert is_held(folder / ".lock")
-    assert not is_held(folder / ".lock")
-    with locked(folder):
-        pass
 
 
 def test_a_place_without_locks_is_named(read_only_folder: Path) -> None:

@@ -237,4 +237,4 @@ def test_many_processes_may_save_one_profile(shelf: ProfileShelf, tmp_path: Path
     while any(process.poll() is None for process in processes):
         assert len(set(shelf.load("mine").display_name)) == 1
     assert [process.returncode for process in processes] == [0, 0, 0]
-    assert sorted(p.name for p in (tmp_path / "nb.agent" / "profiles").iterdir()) == [".lock", "mine.json"]
+    assert sorted(p.name for p in (tmp_path / "nb.agent" / "profiles").iterdir()) == ["mine.json"]

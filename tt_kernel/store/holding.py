@@ -1,7 +1,6 @@
-"""Who writes a run's folder: one process at a time, and anybody can see whether there is one.
+"""Who writes a folder: one process at a time, and anybody can see whether there is one.
 
-- Where the system can lock a folder itself (Unix), that is done: no file is made, none is deleted, and a thousand runs cost
-  nothing. Deleted files are what slows down a file system that is to make many new ones.
+- Where the system can lock a folder itself (Unix), that is done: no file is made, and none is deleted. Deleted files are what slows down a file system that is to make many new ones.
 - Elsewhere (Windows, some network file systems) it is the lock file of `locks.py` in the folder.
 - The operating system lets go when the holder dies in whatever way. A forked child does not hold what its parent holds.
 """
@@ -9,11 +8,13 @@
 import os
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tt_kernel.domain.errors import StorageFault
+from tt_kernel.store.atomic import storage_fault
 from tt_kernel.store.layout import LOCK_NAME
 from tt_kernel.store.locks import WAIT_SECONDS, acquire, is_held, let_go
 
@@ -83,6 +84,24 @@ def hold(folder: Path, wait: float = WAIT_SECONDS) -> Hold:
             raise StorageFault("storage.busy", f"Another process is writing {folder}.")
         time.sleep(_PAUSE)
     return Hold(folder, None, acquire(folder / LOCK_NAME, wait))
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Be the only process that changes the shared documents of a folder; it is made if it is missing.
+
+    Raises:
+        StorageFault: code `storage.busy` when another process holds it for longer than 10 seconds.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_fault("create", folder, error) from error
+    held = hold(folder)
+    try:
+        yield
+    finally:
+        held.release()
 
 
 def is_written(folder: Path) -> bool:

@@ -1,38 +1,18 @@
-"""Locks between processes. The operating system lets go of them when their holder dies in whatever way."""
+"""Lock files. The operating system lets go of them when their holder dies in whatever way. Read `holding.py` first."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tt_kernel.domain.errors import StorageFault
 from tt_kernel.store.atomic import storage_fault
-from tt_kernel.store.layout import LOCK_NAME
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 WAIT_SECONDS = 10.0
 """How long somebody else may hold a lock. Readers that only look hold it for an instant."""
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Be the only process that changes the shared documents of a folder; it is made if it is missing.
-
-    Raises:
-        StorageFault: code `storage.busy` when another process holds it for longer than 10 seconds.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_fault("create", folder, error) from error
-    lock = acquire(folder / LOCK_NAME)
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def acquire(path: Path, wait: float = WAIT_SECONDS) -> "BaseFileLock":
