@@ -26,18 +26,18 @@ def session_with(calls: int, folder: Path) -> Session:
     return session
 
 
-def timed_run(session: Session) -> tuple[float, float, bool]:
-    """Wall and CPU seconds of the events of one run (the script is loaded before), and whether it was a replay."""
+def timed_run(session: Session) -> tuple[float, float]:
+    """Wall and CPU seconds of the events of one run (the script is loaded before)."""
     prepared = session.prepare("go", tools=["dice.roll"])
 
-    async def drain() -> tuple[float, float, bool]:
+    async def drain() -> tuple[float, float]:
         events = aiter(session.stream(prepared, cell="bench", execution=str(time.time_ns())))
         first = await anext(events)
         assert first.type == "run_created"
         wall, cpu = time.perf_counter(), time.thread_time()
         async for _ in events:
             await asyncio.sleep(0)
-        return time.perf_counter() - wall, time.thread_time() - cpu, False
+        return time.perf_counter() - wall, time.thread_time() - cpu
 
     future, _ = submit(drain())
     return future.result()
@@ -48,7 +48,7 @@ def live_cost(calls: int, repeats: int = 3) -> tuple[float, float]:
     walls, cpus = [], []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(dir=MEMORY) as name:
-            wall, cpu, _ = timed_run(session_with(calls, Path(name)))
+            wall, cpu = timed_run(session_with(calls, Path(name)))
             walls.append(wall / calls * 1e3)
             cpus.append(cpu / calls * 1e3)
     return statistics.median(walls), statistics.median(cpus)

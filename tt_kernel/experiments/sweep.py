@@ -5,7 +5,7 @@ again. The n-th repeat of a point has the n-th recording.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,7 +27,7 @@ from tt_kernel.session.prepared import PreparedRun
 
 CONCURRENCY = 8
 
-Progress = Callable[[Sequence[Row], int], None]
+Progress = Callable[[Collection[Row], int], None]
 """Told the rows so far and the number of all, after each run."""
 
 
@@ -147,7 +147,7 @@ class SweepRun:
                 self.stopped = f"The budget of ${self.setting.budget_usd:g} is spent. Raise it and run the sweep again."
                 return
             await self._one(case)
-            self.progress(list(self.rows.values()), len(self.cases))
+            self.progress(self.rows.values(), len(self.cases))
 
     async def _one(self, case: Case) -> None:
         try:

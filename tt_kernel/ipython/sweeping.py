@@ -1,7 +1,7 @@
 """`%%agent --vary --repeat --check`: the prompt of a cell as a sweep; one table is its output."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -90,7 +90,7 @@ async def _drive(work: SweepRun, output: CellOutput | None) -> Sweep:
     def draw() -> Bundle:
         return _bundle(work.result(), f"{len(work.rows)} of {len(work.cases)} runs ended")
 
-    def moved(_: Sequence[Row], __: int) -> None:
+    def moved(_: Collection[Row], __: int) -> None:
         if output is not None:
             output.changed(draw)
 

@@ -97,6 +97,21 @@ def submit(coro: Coroutine[Any, Any, T]) -> "tuple[Future[T], Callable[[], None]
     return future, lambda: _call_soon(loop, cancel_on_loop)
 
 
+async def aside(work: Callable[[], T]) -> T:
+    """Do what waits for the disk on another thread, so that other runs go on. A cancelled task waits for its end all the same,
+    and is no longer cancelled then: what has been done cannot be stopped.
+    """
+    future = asyncio.get_running_loop().run_in_executor(None, work)
+    while not future.done():
+        try:
+            await asyncio.wait([future])
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            assert task is not None, "a coroutine that is cancelled has a task"
+            task.uncancel()
+    return future.result()
+
+
 def _call_soon(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
     if not loop.is_closed():
         loop.call_soon_threadsafe(callback)

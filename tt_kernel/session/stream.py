@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, aclosing
+from functools import partial
 from typing import Literal
 
 from tt_kernel.domain.errors import ContractBroken, TTError, UsageProblem
@@ -19,6 +20,7 @@ from tt_kernel.domain.events import (
 from tt_kernel.domain.ids import ROOT_INVOCATION, RunId
 from tt_kernel.domain.runs import Run, RunProblem, RunStatus
 from tt_kernel.domain.views import RunView, ViewMeta
+from tt_kernel.runtime.loop_thread import aside
 from tt_kernel.session.assembly import Assembly, assemble
 from tt_kernel.session.chat_turns import compacted, keep_turn
 from tt_kernel.session.here import here
@@ -136,7 +138,7 @@ class RunStream:
             if assembly.invocation.status == "cancelled":
                 await assembly.hands.stop_started()
             await assembly.invocation.provider.aclose()
-            self._close(assembly)
+            await self._close(assembly)
 
     def _testify(self, run: Run | None, problem: TTError | None) -> None:
         witness = here().witness
@@ -237,7 +239,7 @@ class RunStream:
             problem=RunProblem(code=ended.code, message=ended.message or ended.code) if ended.code else None,
         )
 
-    def _close(self, assembly: Assembly) -> None:
+    async def _close(self, assembly: Assembly) -> None:
         record, run = assembly.ledger.record, self._run
         if record is not None and run is not None:
             record = record.model_copy(
@@ -252,9 +254,11 @@ class RunStream:
                     "text": run.text,
                 }
             )
-        assembly.ledger.close(record)
-        if record is not None:
-            export_ended(self._shared.folder.run(record.id).root)
+        if record is None:
+            assembly.ledger.close(None)
+            return
+        await aside(partial(assembly.ledger.close, record))
+        export_ended(self._shared.folder.run(record.id).root)
 
 
 def _end_type(status: str, commits: int) -> EndType:

@@ -74,6 +74,7 @@ class Tape:
         self._recording = recording
         self._fixed = asked.digest
         self._seen = 0
+        self._asked_list: Sequence[Message] = ()
         self._asked_last: list[Message] = []
         self._turn = 0
         self._replies = 0
@@ -254,11 +255,16 @@ class Tape:
         return self._request
 
     def _goes_on(self, messages: Sequence[Message]) -> bool:
-        """Whether `messages` begin with the ones of the last request. They are the same objects then, so this is quick."""
-        return self._seen > 0 and list(messages[: self._seen]) == self._asked_last
+        """Whether `messages` begin with the ones of the last request. The list that has only grown is known by its end."""
+        if self._seen == 0 or len(messages) < self._seen:
+            return False
+        if messages is self._asked_list and messages[self._seen - 1] is self._asked_last[-1]:
+            return True
+        return list(messages[: self._seen]) == self._asked_last
 
     def _advance(self, messages: Sequence[Message], choice: ToolChoice) -> None:
-        new = messages[self._seen :] if self._goes_on(messages) else messages
+        goes_on = self._goes_on(messages)
+        new = messages[self._seen :] if goes_on else messages
         parent = self._request
         body = [parent, self._fixed, choice.model_dump(mode="json"), [m.digest_body() for m in new]]
         self._request = digest(body)
@@ -266,7 +272,8 @@ class Tape:
             self._root = self._request
             self._chain = self._recordings.chain(self._root)
         self._seen, self._choice, self._turn = len(messages), choice, self._turn + 1
-        self._asked_last = list(messages)
+        self._asked_list, self._asked_last = messages, self._asked_last if goes_on else []
+        self._asked_last += new
         self._source = None
         self._pending_request = {
             "kind": "request",
