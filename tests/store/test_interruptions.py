@@ -20,10 +20,10 @@ from tt_kernel.domain.events import (
 )
 from tt_kernel.domain.ids import ROOT_INVOCATION, CallId
 from tt_kernel.domain.runs import RunRecord
-from tt_kernel.store.holding import hold
 from tt_kernel.store.interruptions import settled
 from tt_kernel.store.journal import Journal, read_journal
 from tt_kernel.store.layout import AgentFolder, RunLayout
+from tt_kernel.store.locks import hold
 from tt_kernel.store.runs import RunFolder, RunIndex
 from tt_kernel.store.secrets import Scrubber
 

@@ -16,9 +16,9 @@ from tt_kernel.domain.errors import ContractBroken, NotFound, StorageFault
 from tt_kernel.domain.events import Event
 from tt_kernel.domain.runs import RunRecord
 from tt_kernel.store import interruptions
-from tt_kernel.store.holding import is_written
 from tt_kernel.store.journal import Journal, read_journal
 from tt_kernel.store.layout import AgentFolder
+from tt_kernel.store.locks import is_written
 from tt_kernel.store.runs import RunFolder, RunIndex
 from tt_kernel.store.secrets import Scrubber
 

@@ -15,7 +15,7 @@ from tt_kernel.domain.connections import Connection
 from tt_kernel.domain.errors import ModelUnavailable, NotFound, StorageFault, TTError
 from tt_kernel.store.atomic import read_json, storage_fault, write_json
 from tt_kernel.store.documents import documents_in, first_error, holds_secret, sentence_of
-from tt_kernel.store.holding import locked
+from tt_kernel.store.locks import locked
 
 MISSING = "agent.profile_model_connection_missing"
 INVALID = "agent.profile_model_connection_invalid"

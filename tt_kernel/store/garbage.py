@@ -18,8 +18,8 @@ from typing import Literal
 
 from tt_kernel.domain.canonical import JsonObject
 from tt_kernel.store.atomic import TEMPORARY_PREFIX, read_if_there, storage_fault, write_bytes
-from tt_kernel.store.holding import locked
 from tt_kernel.store.layout import AgentFolder
+from tt_kernel.store.locks import locked
 
 Kind = Literal["recordings", "blob", "left-over", "cache"]
 

@@ -25,9 +25,9 @@ from tt_kernel.domain.ids import Digest, RunId
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.runs import TERMINAL, RunProblem, RunRecord, RunStatus
 from tt_kernel.domain.turns import Usage
-from tt_kernel.store.holding import is_written
 from tt_kernel.store.journal import iso, read_journal
 from tt_kernel.store.layout import RunLayout
+from tt_kernel.store.locks import is_written
 
 _ENDINGS: dict[str, RunStatus] = {
     "run_completed": "completed",

@@ -13,8 +13,8 @@ from tt_kernel.domain.errors import NotFound, ProfileInvalid
 from tt_kernel.domain.profiles import Permissions
 from tt_kernel.domain.specs import PermissionRule
 from tt_kernel.store.atomic import read_json, write_json
-from tt_kernel.store.holding import locked
 from tt_kernel.store.layout import AgentFolder
+from tt_kernel.store.locks import locked
 
 Level = Literal["notebook", "user"]
 NAME = "permissions.json"

@@ -13,7 +13,7 @@ from tt_kernel.domain.canonical import Json, JsonObject
 from tt_kernel.domain.errors import NotFound, ProfileInvalid, StorageFault, TTError, UsageProblem
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.store.atomic import read_json, storage_fault, write_json
-from tt_kernel.store.holding import locked
+from tt_kernel.store.locks import locked
 from tt_kernel.store.migrations import CURRENT
 from tt_kernel.store.profiles import LONGEST_ID, Origin, ProfileShelf, decode_profile, read_profile
 

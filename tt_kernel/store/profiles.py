@@ -14,8 +14,8 @@ from tt_kernel.domain.errors import NotFound, ProfileChanged, ProfileInvalid, St
 from tt_kernel.domain.profiles import Breach, Profile
 from tt_kernel.store.atomic import read_if_there, read_json, write_json
 from tt_kernel.store.documents import documents_in, field_of, first_error, holds_secret, sentence_of
-from tt_kernel.store.holding import locked
 from tt_kernel.store.layout import AgentFolder
+from tt_kernel.store.locks import locked
 from tt_kernel.store.migrations import migrated
 from tt_kernel.store.profile_rules import breaches
 

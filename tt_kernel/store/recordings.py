@@ -24,7 +24,7 @@ from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.ids import Digest
 from tt_kernel.domain.ports import ApprovalAnswer
 from tt_kernel.domain.turns import ModelReply
-from tt_kernel.store.holding import locked
+from tt_kernel.store.locks import locked
 from tt_kernel.store.secrets import Scrubber
 
 _REPLY = TypeAdapter(ModelReply)

@@ -23,8 +23,8 @@ from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.frozen import Frozen
 from tt_kernel.domain.runs import TERMINAL, RunRecord
 from tt_kernel.store.atomic import TEMPORARY_PREFIX
-from tt_kernel.store.holding import hold
 from tt_kernel.store.layout import AgentFolder, RunLayout
+from tt_kernel.store.locks import hold
 from tt_kernel.store.spending import Spending
 
 HEAVY = ("tool-args", "tool-results", "checkpoints")

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from tt_kernel.domain.errors import NotFound, StorageFault, UsageProblem
 from tt_kernel.domain.frozen import Frozen
 from tt_kernel.store.atomic import read_json, write_json
-from tt_kernel.store.holding import locked
+from tt_kernel.store.locks import locked
 from tt_kernel.store.workspace import Root, is_inside
 
 Access = Literal["read", "write"]

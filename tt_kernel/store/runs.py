@@ -26,9 +26,9 @@ from tt_kernel.domain.errors import ContractBroken, NotFound
 from tt_kernel.domain.ids import RunId
 from tt_kernel.domain.runs import TERMINAL, RunRecord
 from tt_kernel.store.atomic import create_bytes, decoded, storage_fault, write_bytes
-from tt_kernel.store.holding import Hold, hold
 from tt_kernel.store.interruptions import settled
 from tt_kernel.store.layout import AgentFolder, RunLayout
+from tt_kernel.store.locks import Hold, hold
 from tt_kernel.store.secrets import Scrubber, literal_words
 
 _RUN_NAME = re.compile(r"[0-9a-f]{8}(?:\.[1-9][0-9]*)?")

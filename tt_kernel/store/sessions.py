@@ -14,7 +14,7 @@ from tt_kernel.domain.errors import NotFound, StorageFault, UsageProblem
 from tt_kernel.domain.sessions import ENTRY, SessionEntry, SessionRecord, turns_of
 from tt_kernel.store.atomic import read_if_there, read_json, storage_fault, write_json
 from tt_kernel.store.layout import AgentFolder
-from tt_kernel.store.locks import acquire, let_go
+from tt_kernel.store.lock_files import acquire, let_go
 from tt_kernel.store.persist import PersistShelf
 from tt_kernel.store.secrets import Scrubber
 

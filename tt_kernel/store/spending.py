@@ -13,10 +13,10 @@ from tt_kernel.domain.frozen import Frozen
 from tt_kernel.domain.runs import TERMINAL, RunRecord, RunStatus
 from tt_kernel.domain.turns import Usage
 from tt_kernel.store.atomic import decoded, read_if_there, write_json
-from tt_kernel.store.holding import locked
 from tt_kernel.store.interruptions import used
 from tt_kernel.store.journal import read_journal
 from tt_kernel.store.layout import AgentFolder
+from tt_kernel.store.locks import locked
 
 NAME = "spent.json"
 

@@ -21,8 +21,8 @@ from tt_kernel.domain.canonical import Json, JsonObject, canonical_json
 from tt_kernel.domain.errors import NotFound, StorageFault, UsageProblem
 from tt_kernel.domain.worldinfo import LoreBook, Source, TimedState
 from tt_kernel.store.atomic import decoded, read_json, storage_fault, write_json
-from tt_kernel.store.holding import locked
 from tt_kernel.store.layout import AgentFolder
+from tt_kernel.store.locks import locked
 from tt_kernel.store.lorebooks import INVALID, read_book
 
 Origin = Literal["notebook", "user"]
