@@ -1,7 +1,10 @@
 """Issue 6.9: a notebook as a script that compiles, runs through the Python API, and replays."""
 
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -9,6 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tt_kernel import cli
 from tt_kernel.domain.errors import UsageProblem
+from tt_kernel.domain.views import RUN_MIME
 from tt_kernel.ipython.script_export import script_of
 
 SCRIPT = """
@@ -109,3 +113,57 @@ def test_a_cell_that_makes_no_sense_is_named(folder):
     nbformat.write(new_notebook(cells=[new_code_cell("1"), new_code_cell("%%agent --zzz\nx")]), folder / "bad.ipynb")
     with pytest.raises(UsageProblem, match="Cell 2: There is no option --zzz"):
         script_of(folder / "bad.ipynb")
+
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")))
+def test_each_example_replays_as_a_script(name, tmp_path):
+    """From its recordings alone: no key, no model, and nothing new in its folder."""
+    shutil.copytree(NOTEBOOKS, tmp_path / "notebooks")
+    folder = tmp_path / "notebooks"
+    before = sorted(path.name for path in (folder / f"{name}.agent" / "runs").iterdir())
+    assert cli.main(["export", str(folder / f"{name}.ipynb")]) == 0
+    env = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")} | {"TT_RECORD": "replay"}
+    done = subprocess.run([sys.executable, f"{name}.py"], cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = {answer for answer in saved_answers(folder / f"{name}.ipynb") if answer and answer in done.stdout}
+    assert said, "an answer that the notebook shows is what the script prints"
+    assert sorted(path.name for path in (folder / f"{name}.agent" / "runs").iterdir()) == before
+
+
+def saved_answers(notebook):
+    cells = nbformat.read(notebook, as_version=4).cells
+    outputs = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
+    return [output.data[RUN_MIME]["text"] for output in outputs if RUN_MIME in output.get("data", {})]
+
+
+def test_a_run_sees_the_cells_that_the_recorded_one_saw(folder):
+    notebook = new_notebook(
+        cells=[
+            new_code_cell("%load_ext tt_kernel"),
+            new_markdown_cell("The sea was calm."),
+            new_code_cell("%%agent -m scripted:demo.yaml -t chat.search\nHi."),
+        ]
+    )
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "python3", "language": "python"}
+    nbformat.write(notebook, folder / "small.ipynb")
+    assert cli.main(["run", "small.ipynb"]) == 0
+    text = script_of(folder / "small.ipynb")
+    assert "session.see_as('" in text
+    (folder / "small.py").write_text(text)
+    (folder / "small.ipynb").write_text((folder / "small.ipynb").read_text().replace("calm", "rough"))
+    env = os.environ | {"TT_RECORD": "replay"}
+    done = subprocess.run([sys.executable, "small.py"], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "Echo.\n"), done.stderr
+
+
+def test_a_cell_that_may_raise_may_in_the_script(folder):
+    cell = new_code_cell("%%agent -m scripted:nothing.yaml\nHi.", metadata={"tags": ["raises-exception"]})
+    nbformat.write(new_notebook(cells=[cell, new_code_cell("print('on')")]), folder / "bad.ipynb")
+    (folder / "bad.py").write_text(script_of(folder / "bad.ipynb"))
+    done = subprocess.run([sys.executable, "bad.py"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "nothing.yaml" in done.stdout
+    assert done.stdout.endswith("on\n")

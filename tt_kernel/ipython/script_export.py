@@ -1,22 +1,28 @@
 """`tt export`: a notebook as a script whose agent cells are calls of the Python API, and so replay (issue 6.9).
 
 The script belongs beside the notebook: it uses the notebook's agent folder. What only IPython can do (other magics, shell
-lines, top-level await) and turns of sessions stay as comments. A run that reads the notebook's own cells does not find them in a
-script, and is a new run.
+lines, top-level await) and turns of sessions stay as comments. A run that read the cells above it reads what the recorded one read. A cell
+that may raise (its tag says so) may in the script too.
 """
 
+import ast
 import re
 import warnings
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from importlib import import_module
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from tt_kernel.domain.errors import NotFound, UsageProblem
+from tt_kernel.domain.views import RUN_MIME
 from tt_kernel.ipython.arguments import LAST, Options, parse_cell, parse_line
 from tt_kernel.ipython.command_words import plain_words
 from tt_kernel.ipython.subcommands import find_command
 from tt_kernel.ipython.transform import strip_nbval
+from tt_kernel.store.layout import AgentFolder
+from tt_kernel.store.runs import RunIndex
 
 _CELL = re.compile(r"%%agent(?=\s|$)")
 _LINE = re.compile(r"%agent(?=\s|$)")
@@ -53,9 +59,40 @@ def script_of(notebook: Path) -> str:
         cells = nbformat.read(notebook, as_version=4).cells
     except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError) as error:
         raise UsageProblem("notebook.unreadable", f"{str(notebook)!r} is not a notebook: {error}") from None
-    parts = [text for number, cell in enumerate(cells, start=1) if (text := _cell(number, cell))]
+    lookers = _lookers(AgentFolder.for_notebook(notebook))
+    parts = [text for number, cell in enumerate(cells, start=1) if (text := _part(number, cell, lookers))]
     filled = _FILLED if any("**filled(" in part for part in parts) else ""
     return _HEAD.format(name=notebook.name) + filled + "\n" + "\n\n".join(parts) + "\n"
+
+
+def _lookers(folder: AgentFolder) -> AbstractSet[str]:
+    """Ids of the runs that looked at the cells above them."""
+    return {str(record.id) for record in RunIndex(folder).list() if record.chat_digest is not None}
+
+
+def _part(number: int, cell: Any, lookers: AbstractSet[str]) -> str:
+    text = _cell(number, cell)
+    if cell.cell_type != "code" or not text:
+        return text
+    shown = {str(output.data[RUN_MIME].get("id", "")) for output in cell.outputs if RUN_MIME in output.get("data", {})}
+    if "session=session" not in text:
+        return text
+    if seen := sorted(shown & lookers):
+        text = f"session.see_as({seen[0]!r})\n{text}"
+    if "raises-exception" in cell.metadata.get("tags", []) and _is_plain(text):
+        return f"try:\n{indent(text, '    ')}\nexcept Exception as error:\n    print(error)"
+    return text
+
+
+def _is_plain(text: str) -> bool:
+    """Whether indenting changes nothing but the indentation: no string goes over several lines."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return False
+    return not any(
+        isinstance(node, ast.Constant | ast.JoinedStr) and node.lineno != node.end_lineno for node in ast.walk(tree)
+    )
 
 
 def _cell(number: int, cell: Any) -> str:

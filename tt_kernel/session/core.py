@@ -16,7 +16,7 @@ from tt_kernel.runtime.foreground import Foreground
 from tt_kernel.session.beside import Beside
 from tt_kernel.session.chats import Chats
 from tt_kernel.session.loading import load_run
-from tt_kernel.session.lookout import Lookout
+from tt_kernel.session.lookout import Lookout, kept
 from tt_kernel.session.pictures import Pictures
 from tt_kernel.session.planning import Planner
 from tt_kernel.session.prepared import PreparedRun, Shared
@@ -192,6 +192,16 @@ class Session:
     async def aclose(self) -> None:
         """End the processes that this session owns."""
         await self.toolbox.aclose()
+
+    def see_as(self, run_id: str) -> None:
+        """Let the runs that follow see the notebook's cells as a stored run saw them: for scripts, which have no cells.
+
+        Raises:
+            NotFound: No such run.
+        """
+        record = self.index.find(run_id)
+        chat = kept(self.folder.run(record.id), record).chat
+        self.lookout.chat = lambda: chat
 
     @property
     def shown(self) -> frozenset[str]:
