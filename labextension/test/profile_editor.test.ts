@@ -233,6 +233,16 @@ describe('the tools', () => {
     expect(sent().at(-1)).toMatchObject({ path: ['tools', 'deny'], value: [] });
   });
 
+  it('stay as they were checked while older answers come in', () => {
+    type(input('description'), 'word');
+    vi.runAllTimers();
+    check('builtin:b.write').click();
+    view.received(message('state', { number: 1 }));
+    expect(check('builtin:b.write').checked).toBe(true);
+    view.received(message('state', { number: 2, toolStates: state() }));
+    expect(check('builtin:b.write').checked).toBe(false);
+  });
+
   it('that a glob denies say by which', () => {
     view.received(message('state', { toolStates: state({}, { 'builtin:Bash': { deny: ['builtin:B*'] } }) }));
     expect(check('builtin:Bash').disabled).toBe(true);
@@ -292,6 +302,20 @@ describe('saving', () => {
     expect(root.querySelector('.tt-edit-notice')!.textContent).toContain('It was changed.sampling.seed');
     press("Take both sides' changes");
     expect(send).toHaveBeenLastCalledWith(expect.objectContaining({ type: 'take_both' }));
+  });
+
+  it('shows what both sides came to', () => {
+    type(input('description'), 'mine');
+    vi.runAllTimers();
+    view.received({ type: 'conflict', message: 'It was changed.', changes: [] });
+    press("Take both sides' changes");
+    const { number } = send.mock.calls.at(-1)![0];
+    const both = { ...DOCUMENT, description: 'mine', limits: { turns: 3 } };
+    view.received({ type: 'merged', message: 'Both.' });
+    view.received(message('state', { ...CHANGED, number, document: both, base: { ...both, description: null } }));
+    expect(input('limits.turns').value).toBe('3');
+    expect(at('limits.turns').classList.contains('tt-changed')).toBe(false);
+    expect(at('description').classList.contains('tt-changed')).toBe(true);
   });
 
   it('is not given up by one click', () => {

@@ -19,6 +19,11 @@ def masses(species: str) -> str:
         species: Adelie, Chinstrap or Gentoo.
     """
     return "5.1 kg"'''
+PROMPT = """You review text.
+
+- Say what is wrong, one thing a line.
+- Quote the words.
+- Nothing else."""
 OF_NOTEBOOK = re.compile(r"'schema'|'filebrowser:open-path' not registered")
 """Errors that Notebook 7 throws with or without this extension."""
 SETUP_OF_KEY = f"os.environ['LAB_MODEL_KEY'] = '{KEY}'"
@@ -123,6 +128,7 @@ def test_a_profile_is_edited_and_an_agent_runs_with_it(page, folder):
     dice.locator(".tt-check").check()
     dice.get_by_role("button", name="Describe dice_roll").click()
     dice.get_by_label("What the model reads").fill("Roll fair dice.")
+    page.screenshot("editor-describe", form)
     form.locator(".tt-tools-search").fill("")
     own = form.locator(".tt-tool[data-tool='extension/notebook:masses']")
     assert own.locator(".tt-check").is_checked()
@@ -174,6 +180,7 @@ def test_a_profile_is_edited_and_an_agent_runs_with_it(page, folder):
     # The saved notebook has the profile as any front end shows it, and nothing of the form.
     assert saved_mimes(page, folder) == ["text/html", "text/markdown", "text/plain"]
     assert "limits.turns" in page.cell(2).inner_text()
+    page.screenshot("editor-saved")
 
     page.run_cell(3)
     (run,) = (folder / "nb.agent" / "runs").iterdir()
@@ -209,7 +216,11 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(page, folder):
     page.screenshot("editor-conflict", form)
     notice.get_by_role("button", name="Take both").click()
     form.get_by_text("Both sides' changes are in the form now.").wait_for()
-    form.get_by_role("button", name="Save").click()
+    form.get_by_role("button", name="Back to the form").click()
+    tab(form, "Model")
+    assert field(form, "sampling.temperature").locator("input").input_value() == "0.5"
+    form.locator(".tt-edit-said", has_text="1 field changed").wait_for()
+    save(form)
     closed(page)
     assert profile(folder)["limits"]["turns"] == 12
     assert profile(folder)["sampling"]["temperature"] == 0.5
@@ -243,9 +254,14 @@ def test_by_keyboard_dark_narrow_and_after_a_reload(page, folder):
     page.page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
     page.page.wait_for_selector("#jupyterlab-splash", state="detached")
     page.screenshot("editor-dark-permissions", form)
+    tab(form, "Prompt")
+    field(form, "instructions.agentSystemPrompt").locator("textarea").fill(PROMPT)
+    page.screenshot("editor-dark-prompt", form)
     tab(form, "Tools")
     page.screenshot("editor-dark-tools", form)
     form.get_by_role("button", name="Review changes").click()
+    form.locator(".tt-line-added", has_text="You review text.").first.wait_for()
+    form.locator(".tt-edit-review summary").click()
     page.screenshot("editor-dark-review", form)
     form.get_by_role("button", name="Back to the form").click()
     page.command("apputils:change-theme", theme="JupyterLab Light")

@@ -129,6 +129,7 @@ def test_the_page_takes_the_form_s_place(running, new, place):
     assert stored(place, "loud")["limits"]["turns"] is None
     update = front.save()
     assert update["transient"] == front.displayed["transient"]
+    assert update["transient"]["tt_widget"] == front.model, "for a page that does not know the display"
     assert WIDGET not in update["data"]
     assert stored(place, "loud")["limits"]["turns"] == 12
     running.drain()

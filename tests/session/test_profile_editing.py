@@ -156,9 +156,9 @@ def test_a_tool_that_nobody_has_is_no_news_where_it_stood_already(session, draft
     assert "there is no such tool" in problems(again, blocking=False)["tools.allow"]
 
 
-def test_the_id_stays(draft):
-    draft.change(("id",), "other")
-    draft.change(("schemaVersion",), 4)
+def test_what_is_no_field_of_the_form_stays(draft):
+    for path in (("id",), ("schemaVersion",), (), ("tools",), ("limits", "turns", "more"), ("nothing",)):
+        draft.change(path, "other")
     assert draft.check().changed == ()
 
 

@@ -1,6 +1,7 @@
 """Everything that is wrong with a profile at once, each thing at its field; and writing only over what was read."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -118,3 +119,20 @@ def test_a_document_that_is_gone_is_not_made_again(shelf):
     with pytest.raises(ProfileChanged):
         shelf.save(profile, read_as=read)
     assert not path.exists()
+
+
+def test_of_writers_at_the_same_time_one_wins(shelf):
+    """Each has its own lock on the folder, as processes have."""
+    path = shelf.save(Profile(id="x", display_name="X"))
+    read = path.read_bytes()
+
+    def write(number):
+        try:
+            shelf.save(Profile(id="x", display_name=f"Writer {number}"), read_as=read)
+        except ProfileChanged:
+            return None
+        return f"Writer {number}"
+
+    with ThreadPoolExecutor(8) as pool:
+        won = [name for name in pool.map(write, range(24)) if name]
+    assert won == [shelf.load("x").display_name]

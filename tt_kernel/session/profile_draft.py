@@ -14,7 +14,7 @@ from tt_kernel.domain.profiles import Profile
 from tt_kernel.session.core import Session
 from tt_kernel.session.diagnosis import diagnose
 from tt_kernel.session.profile_changes import Change, changes
-from tt_kernel.session.profile_form import FIXED
+from tt_kernel.session.profile_form import fields
 from tt_kernel.session.profile_leaves import changed_leaves, merged, put
 from tt_kernel.store.atomic import read_if_there
 from tt_kernel.store.profile_problems import Problem, located, problems_of
@@ -73,8 +73,8 @@ class ProfileDraft:
         self.document: JsonObject = self.base.model_dump(mode="json")
 
     def change(self, path: tuple[str, ...], value: Json) -> None:
-        """Exchange one value. What a form does not change (the id) stays as it is."""
-        if path and ".".join(path) not in FIXED:
+        """Exchange the value of one field of the form. What a form does not change (the id) stays as it is."""
+        if any(field["path"] == list(path) and not field["fixed"] for field in fields()):
             self.document = put(self.document, path, value)
 
     def check(self) -> Checked:

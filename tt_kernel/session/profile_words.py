@@ -80,6 +80,7 @@ LABELS = {
     "tools.allow": "Allowed",
     "tools.deny": "Denied",
     "tools.toolDescriptions": "Descriptions",
+    "tools.externalResultInlineCharLimit": "Characters of a result",
     "tools.httpGetTestUrl": "Address of HttpGetTest",
     "permissions.answerSeconds": "Seconds to answer",
     "run.modelRetry.intervalMs": "Milliseconds between retries",

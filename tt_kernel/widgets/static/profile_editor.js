@@ -127,13 +127,17 @@ function createDraft(me, send, changed) {
     },
     toolState: (id) => (state.toolStates[id] ??= { allow: [], deny: [], described: null }),
     refresh: () => changed(),
+    /** What an answer to an older change says is out of date, and the answer to the newest one says it all. */
     take(message) {
-      const mine = message.view === me;
-      const isNewest = waiting.size === 0 && (!mine || message.number >= sent);
-      state = { ...state, ...message, document: isNewest ? message.document : state.document };
+      const isNewest = waiting.size === 0 && (message.view !== me || message.number >= sent);
+      if (isNewest) state = { ...state, ...message };
     },
     get state() {
       return state;
+    },
+    /** The number of the newest change. */
+    get sent() {
+      return sent;
     },
     get localProblems() {
       return [...local].map(([name, message]) => ({ path: name.split("."), message, blocks: true }));
@@ -173,7 +177,7 @@ function createPage(frame, form, draft, send) {
     },
     send(type) {
       draft.flush();
-      send({ type, view: form.view, number: 0 });
+      send({ type, view: form.view, number: draft.sent });
     },
     firstProblem() {
       const wrong = groups.find((group) => group.problems() > 0);
@@ -236,7 +240,7 @@ function createGroup(group, form, editor, id) {
     }
     box.append(...own.map((control) => control.node));
     controls.push(...own);
-    return { box, own, folded };
+    return { box, own, folded, isList };
   });
   if (group.id === "tools") {
     const picker = createToolPicker(form.tools, editor, id);
@@ -253,8 +257,9 @@ function createGroup(group, form, editor, id) {
     id,
     refresh() {
       for (const control of controls) control.refresh();
-      for (const { box, own, folded } of parts) {
-        const needed = own.some((control) => editor.isChanged(control.path) || editor.problems(control.path).some((one) => one.blocks));
+      for (const { box, own, folded, isList } of parts) {
+        const isWrong = (control) => editor.problems(control.path).some((one) => one.blocks);
+        const needed = own.some((control) => isWrong(control) || (!isList && editor.isChanged(control.path)));
         if (folded && needed && !box.dataset.opened) {
           box.open = true;
           box.dataset.opened = "once"; // a person may close it again

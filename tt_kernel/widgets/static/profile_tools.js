@@ -223,7 +223,7 @@ function ownWords(tool, editor, place, id) {
     const area = element("textarea", "tt-input");
     area.id = `${id}-words-${inputs.length}`;
     area.placeholder = clean(standard) || "no description";
-    area.rows = name === null ? Math.min(10, Math.max(2, standard.split("\n").length)) : 1;
+    area.rows = Math.min(10, Math.max(name === null ? 2 : 1, standard.split("\n").length, Math.ceil(standard.length / 75)));
     area.addEventListener("input", tell);
     area.addEventListener("change", () => editor.flush());
     const label = element("label", "tt-field-label");
