@@ -14,7 +14,7 @@ from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.errors import TTError, UsageProblem
 from tt_kernel.domain.runs import Run
 from tt_kernel.experiments.checks import Check, Checked, Judge, checked, judgement
-from tt_kernel.experiments.sweep_jobs import Job, run_job
+from tt_kernel.experiments.sweep_jobs import Job, result_of
 from tt_kernel.experiments.sweep_plan import Case, cases
 from tt_kernel.experiments.sweep_result import NOT_RUN, Row, Sweep
 from tt_kernel.runtime.loop_thread import submit
@@ -174,10 +174,11 @@ class SweepRun:
         session = self.session
         options = {name: value for name, value in self._arguments(case).items() if name != "functions"}
         job = Job(session.notebook, session.folder.root, case.prompt, options, case.repeat, session.default_model)
-        done = await asyncio.wrap_future(executor.submit(run_job, job))
-        if done.error:
-            raise TTError(done.code, done.error)
-        return replace(session.load(done.run), replayed=done.replayed)
+        done = await result_of(executor, job)
+        run = session.load(done.run)
+        if done.status != run.status:  # all of it was recorded, and its process killed before the end was
+            run = replace(run, status=done.status, text=done.text, problem=None)
+        return replace(run, replayed=done.replayed)
 
     async def _row(self, case: Case, run: Run) -> Row:
         async def ask(judge: Judge, judged: Run) -> str:
