@@ -226,6 +226,43 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(page, folder):
     assert profile(folder)["sampling"]["temperature"] == 0.5
 
 
+NAMELESS = """form => [...form.querySelectorAll('input, select, textarea, button')].filter(node =>
+  !node.closest('[hidden]') && !(node.labels?.length || node.getAttribute('aria-label') || node.textContent.trim())).map(node => node.outerHTML)"""
+TWICE = """form => { const ids = [...form.querySelectorAll('[id]')].map(node => node.id);
+  return ids.filter((id, n) => ids.indexOf(id) !== n); }"""
+PALE = """form => {
+  const canvas = document.createElement('canvas'); canvas.width = canvas.height = 1;
+  const pen = canvas.getContext('2d', { willReadFrequently: true });
+  const paint = colour => { pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1); return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+  const light = rgb => rgb.map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, n) => sum + v * [0.2126, 0.7152, 0.0722][n], 0);
+  return [...form.querySelectorAll('*')].filter(node => node.checkVisibility() && !node.disabled &&
+    [...node.childNodes].some(child => child.nodeType === 3 && child.data.trim())).flatMap(node => {
+      const above = []; for (let at = node; at; at = at.parentElement) above.unshift(getComputedStyle(at).backgroundColor);
+      let back = paint('white'); for (const colour of above) back = paint(colour);
+      const [a, b] = [light(back), light(paint(getComputedStyle(node).color))];
+      const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      return ratio < 4.5 ? [`${ratio.toFixed(1)} ${node.className} ${node.textContent.slice(0, 40)}`] : [];
+    });
+}"""
+LOST = """form => [...form.querySelectorAll('[aria-describedby], [aria-controls], [aria-labelledby]')].flatMap(node =>
+  ['aria-describedby', 'aria-controls', 'aria-labelledby'].flatMap(name => (node.getAttribute(name) ?? '').split(' ')))
+  .filter(id => id && !document.getElementById(id))"""
+
+
+def test_screen_readers_are_told_what_each_control_is(page, folder):
+    form = start(page, folder)
+    tab(form, "Tools")
+    form.get_by_role("button", name="Describe workspace_shell").click()
+    tab(form, "Permissions")
+    field(form, "permissions.rules").get_by_role("button", name="Add").click()
+    for name in ("Tools", "Permissions", "Preview"):
+        tab(form, name)
+        assert form.evaluate(PALE) == [], name
+    for wrong in (NAMELESS, TWICE, LOST):
+        assert form.evaluate(wrong) == []
+
+
 def test_by_keyboard_dark_narrow_and_after_a_reload(page, folder):
     form = start(page, folder)
     keyboard = page.page.keyboard
@@ -259,10 +296,12 @@ def test_by_keyboard_dark_narrow_and_after_a_reload(page, folder):
     page.screenshot("editor-dark-prompt", form)
     tab(form, "Tools")
     page.screenshot("editor-dark-tools", form)
+    assert form.evaluate(PALE) == []
     form.get_by_role("button", name="Review changes").click()
     form.locator(".tt-line-added", has_text="You review text.").first.wait_for()
     form.locator(".tt-edit-review summary").click()
     page.screenshot("editor-dark-review", form)
+    assert form.evaluate(PALE) == []
     form.get_by_role("button", name="Back to the form").click()
     page.command("apputils:change-theme", theme="JupyterLab Light")
     page.page.wait_for_selector("body[data-jp-theme-light=true]", state="attached")

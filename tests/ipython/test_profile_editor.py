@@ -113,7 +113,9 @@ def test_where_nobody_watches_it_is_a_page(running, new):
     assert text.startswith("profile quiet")
     assert "The document is nb.agent/profiles/quiet.json." in text
     assert "%agent profile set quiet FIELD=VALUE" in text
-    assert "builtin:workspace.read_file" in text
+    assert "--- tools.allow\nbuiltin:workspace.list_files\nbuiltin:workspace.search_files\n" in text, (
+        "nothing is cut off"
+    )
     assert not [kind for kind, _ in outputs if kind.startswith("comm")], "no widget is made"
 
 

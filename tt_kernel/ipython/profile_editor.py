@@ -5,6 +5,7 @@ notebook has the same output whether the cell was executed by hand or by nbclien
 """
 
 import contextvars
+import json
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,14 @@ from tt_kernel.domain.errors import ProfileChanged, ProfileInvalid, TTError
 from tt_kernel.ipython.display import cell_publisher, watched
 from tt_kernel.ipython.profile_page import ProfilePage, own_rows, place, shown
 from tt_kernel.widgets.pages import Section
+from tt_kernel.widgets.table import CELL_CHARS
 
 if TYPE_CHECKING:
     from tt_kernel.domain.profiles import Profile
     from tt_kernel.session.core import Session
     from tt_kernel.session.profile_draft import Checked, ProfileDraft
 
+BELOW = "(below)"
 WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 
 
@@ -56,9 +59,11 @@ class EditPage(ProfilePage):
         self._session = session
         profile = draft.base
         self.profile_id = profile.id
-        prompt = profile.instructions.agent_system_prompt
-        rows = own_rows(profile)
-        sections = [Section("system prompt", prompt)] if prompt else []
+        rows, sections = [], []
+        for field, text in own_rows(profile):
+            is_long = len(text) > CELL_CHARS or "\n" in text
+            rows.append((field, BELOW if is_long else text))
+            sections += [Section(field, _by_lines(text))] if is_long else []
         title = f"profile {profile.id}"
         super().__init__(profile, title=title, columns=("field", "value"), rows=rows, sections=sections, **parts)
 
@@ -214,6 +219,17 @@ class EditorDesk:
 
     def _tell(self, kind: str, **fields: Any) -> None:
         self._widget.tell({"type": kind, **fields})
+
+
+def _by_lines(text: str) -> str:
+    """A list by its items, anything else as it is."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return "\n".join(value)
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def _rows(checked: "Checked") -> list[list[str]]:
