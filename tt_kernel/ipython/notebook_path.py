@@ -14,6 +14,8 @@ API_SECONDS = 2.0
 """For all Jupyter servers together."""
 
 VARIABLE = "TT_NOTEBOOK"
+NOTEBOOKS = (".ipynb", ".py", ".md")
+"""How a session of a notebook may be called: jupytext opens text files as notebooks. A console's session is called otherwise."""
 
 
 class NotebookPath:
@@ -51,7 +53,7 @@ class NotebookPath:
         if self._in_kernel:
             yield from _from_servers()
         session = os.environ.get("JPY_SESSION_NAME")
-        if session and session.endswith(".ipynb"):
+        if session and session.endswith(NOTEBOOKS):
             yield Path(session).absolute()
         yield from _from_pytest()
 
