@@ -214,3 +214,32 @@ def test_costs_by_cell_model_and_day(cells):
         assert "$0.7500" in out
     [day] = cells("%agent costs day")[0].result
     assert (len(day.name), day.dollars) == (10, "$0.7500")
+
+
+def test_a_sweep_that_is_large_wants_a_word_more(cells):
+    result, _ = cells("%%agent --repeat 101\nGreet me.")
+    said = failed(result, UsageProblem)
+    assert said.startswith("This is a sweep of 101 runs, 0 recorded, 101 live. Write --yes to run it, or --budget USD")
+    assert not (cells.folder / "nb.agent" / "runs").exists()
+    result, out = cells("%%agent --repeat 101 --yes --concurrency 50\nGreet me.")
+    assert result.success
+    assert "101 runs, 101 completed" in out
+    assert cells("%%agent --repeat 101\nGreet me.")[0].success, "what is recorded is no cost"
+
+
+def test_a_sweep_that_is_dear_wants_a_word_more(cells):
+    (cells.folder / "dear.yaml").write_text(
+        "script: 1\nturns:\n  - {say: Yes., usage: {input: 9, output: 5, cost: 0.30}}\n"
+    )
+    assert cells("%%agent -m scripted:dear.yaml\nWhat is it?")[0].success
+    result, _ = cells("%%agent -m scripted:dear.yaml --repeat 5\nWhat is it now?")
+    assert "5 runs, 0 recorded, 5 live, about $1.50." in failed(result, UsageProblem)
+    result, _ = cells("%%agent -m scripted:dear.yaml --repeat 5 --budget 0.5 --concurrency 1 -o s\nWhat is it now?")
+    assert "The budget of $0.5 is spent" in str(result.error_in_exec)
+    assert [row.status for row in cells.shell.user_ns["s"]] == ["completed"] * 2 + ["not run"] * 3
+
+
+@pytest.mark.parametrize("line", ["--budget much", "--budget -1", "--budget inf", "--concurrency 0", "--concurrency x"])
+def test_bounds_that_make_no_sense(cells, line):
+    result, _ = cells(f"%%agent --repeat 2 {line}\nGreet me.")
+    assert line.split()[0] in failed(result, UsageProblem)

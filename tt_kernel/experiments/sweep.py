@@ -10,6 +10,7 @@ from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tt_kernel.domain.budget import dollars
 from tt_kernel.domain.canonical import Json
 from tt_kernel.domain.errors import TTError, UsageProblem
 from tt_kernel.domain.runs import Run
@@ -48,8 +49,8 @@ class Preflight:
 
     @property
     def line(self) -> str:
-        cost = f", about ${self.cost_usd:.2f}" if self.cost_usd else ""
-        return f"{self.runs} runs, {self.runs - self.live} recorded, {self.live} live{cost}"
+        cost = f", about {dollars(self.cost_usd)}" if self.cost_usd else ""
+        return f"{self.runs:,} runs, {self.runs - self.live:,} recorded, {self.live:,} live{cost}"
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ class SweepRun:
         return Preflight(len(self.cases), len(live), self._estimate(live))
 
     def _estimate(self, live: Sequence[PreparedRun]) -> float | None:
+        if not live:
+            return None
         known: dict[str, list[float]] = {}
         for record in self.session.index.list():
             if record.usage.cost_usd is not None and record.status == "completed":

@@ -31,6 +31,9 @@ class Options:
     vary: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     repeat: int = 1
     checks: tuple[str, ...] = ()
+    budget_usd: float | None = None
+    concurrency: int | None = None
+    confirmed: bool = False
     text: str | None = None
 
     @property
@@ -101,6 +104,22 @@ def _repeat(options: Options, value: str) -> Options:
     return replace(options, repeat=int(value))
 
 
+def _budget(options: Options, value: str) -> Options:
+    try:
+        amount = float(value.removeprefix("$"))
+    except ValueError:
+        amount = -1.0
+    if not 0 <= amount < float("inf"):
+        raise UsageProblem(message=f"--budget needs an amount in dollars, for example --budget 2.50; got {value!r}.")
+    return replace(options, budget_usd=amount)
+
+
+def _concurrency(options: Options, value: str) -> Options:
+    if not value.isdigit() or value == "0":
+        raise UsageProblem(message=f"--concurrency needs a number from 1 on; got {value!r}.")
+    return replace(options, concurrency=int(value))
+
+
 OPTIONS = (
     Option(("-p", "--profile"), "PROFILE", "the agent's profile (default: assistant)", _profile),
     Option(("-m", "--model"), "MODEL", "the model, as provider:model", lambda o, v: replace(o, model=v)),
@@ -124,6 +143,9 @@ OPTIONS = (
     Option(("--vary",), "FIELD=V1,V2", "run with each value of a profile field, model, profile, tools or @{name} (repeat it)", _vary),
     Option(("--repeat",), "N", "run it N times; the n-th has the n-th recording", _repeat),
     Option(("--check",), "EXPR", "check each answer: an expression of text, calls, run ... (repeat it)", lambda o, v: replace(o, checks=(*o.checks, v))),
+    Option(("--budget",), "USD", "begin no more runs of a sweep once they have cost so much", _budget),
+    Option(("--concurrency",), "N", "how many runs of a sweep go on at once (default: 8)", _concurrency),
+    Option(("--yes",), "", "run a sweep of more than 100 live runs, or more than $1", lambda o, _: replace(o, confirmed=True)),
     Option(("--raw",), "", "leave @{…} in the prompt as it is", lambda o, _: replace(o, raw=True)),
     Option(("-q", "--quiet"), "", "show nothing; the Run is in _", lambda o, _: replace(o, quiet=True)),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from tt_kernel.ipython.interpolation import interpolate
 from tt_kernel.ipython.memory_base import memory_above
 from tt_kernel.ipython.notebook import Notebook
 from tt_kernel.ipython.plan_commands import announce_plan
+from tt_kernel.ipython.requests import arguments_of, require_prompt, settled_with
 from tt_kernel.runtime.loop_thread import submit
 from tt_kernel.session.core import Session
 from tt_kernel.session.planning import LAST_STATE
@@ -42,8 +43,7 @@ def start(notebook: Notebook, options: Options, prompt: str) -> Started:
     Raises:
         UserError: An expression, option, profile, tool or model that makes no sense. Nothing was started.
     """
-    if not prompt.strip():
-        raise UsageProblem(message="The prompt is empty. Write it below the %%agent line, or after %agent.")
+    require_prompt(prompt)
     session, shell = notebook.session, notebook.shell
     session.interactive = notebook.can_answer
     cell, _ = cell_of(shell)
@@ -59,10 +59,8 @@ def begin(notebook: Notebook, options: Options, prepared: PreparedRun) -> Starte
     cell, execution = cell_of(shell)
     output = None if options.quiet else CellOutput(cell_publisher(shell, notebook.cells.displayed), live=watched(shell))
     future, cancel = submit(_drive(session.stream(prepared, cell=cell, execution=execution), output))
-    if prepared.request.profile.run.plan:
-        future.add_done_callback(partial(announce_plan, notebook))
-    settled: Future[None] = Future()
-    future.add_done_callback(lambda _: settled.set_result(None))
+    plans = prepared.request.profile.run.plan
+    settled = settled_with(future, partial(announce_plan, notebook)) if plans else settled_with(future)
     return Started(options, future, settled, cancel, cell)
 
 
@@ -73,9 +71,7 @@ def show_again(notebook: Notebook, run: Run) -> Started:
     )
     future: Future[Run] = Future()
     future.set_result(run)
-    settled: Future[None] = Future()
-    settled.set_result(None)
-    return Started(Options(), future, settled, lambda: None, cell_of(notebook.shell)[0])
+    return Started(Options(), future, settled_with(future), lambda: None, cell_of(notebook.shell)[0])
 
 
 def conclude(notebook: Notebook, started: Started, *, is_value: bool) -> Run:
@@ -154,15 +150,7 @@ def _prepared(
     if not options.raw:
         filled = interpolate(prompt, namespace, session.base_dir)
         prompt, images = filled.text, filled.images
-    common: dict[str, Any] = {
-        "profile": options.profile or "assistant",
-        "model": options.model,
-        "tools": options.tools,
-        "mode": options.mode,
-        "settings": options.settings,
-        "images": images,
-        "raw": options.raw,
-    }
+    common = arguments_of(options, images)
     if options.session is not None:
         if options.continue_from is not None:
             raise UsageProblem(message="--session and --continue exclude each other: a session goes on by itself.")

@@ -1,4 +1,4 @@
-"""The whole kernel is killed in the middle of a sweep; the cell is run again in a new one: DESIGN §11."""
+"""Sweeps in a real kernel: their progress, an interrupt, and a kernel that is killed in the middle (DESIGN §11)."""
 
 import json
 import sys
@@ -7,6 +7,8 @@ import time
 
 import pytest
 from kernels import kernel
+
+from tt_kernel.domain.views import SWEEP_MIME
 
 SCRIPT = """
 script: 1
@@ -19,8 +21,6 @@ conversations:
 CELL = "%%agent --vary city=Paris,Rome --repeat 12 --check \"'Rome' in text\" -o found\nHow warm is it in @{city}?"
 TOLD = "import json; print(json.dumps([[r.case.number, r.status, r.run, r.text, r.replayed, r.value(\"'Rome' in text\")] for r in found]))"
 RUNS = 24
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 
 
 @pytest.fixture
@@ -64,6 +64,54 @@ def killed_in_the_middle(folder):
         k.manager.provisioner.process.wait()
 
 
+def test_progress_is_shown_until_the_table_stands(folders, monkeypatch):
+    monkeypatch.setenv("TT_NOTEBOOK", str(folders[0] / "nb.ipynb"))
+    with kernel(folders[0]) as k:
+        began = time.monotonic()
+        out = k.run(CELL.replace("-o found", "--concurrency 4"), cell="c1")
+        seconds = time.monotonic() - began
+        assert out.reply["status"] == "ok", out.errors
+        assert len(out.displays) == 1
+        first = out.displays[0]["data"]
+        assert first["text/plain"].startswith(f"[{'.' * 24}] 0 of 24 runs ended (24 runs, 0 recorded, 24 live)")
+        assert 2 <= len(out.updates) <= 8 * seconds + 2
+        ended = [int(u["data"]["text/plain"].split("] ")[1].split(" of ")[0]) for u in out.updates[:-1]]
+        assert ended == sorted(ended)
+        assert SWEEP_MIME not in first
+        assert SWEEP_MIME in out.final
+        assert "runs ended" not in str(out.final)
+        replayed = k.run(CELL.replace("-o found", "--concurrency 4"))
+        assert (len(replayed.displays), replayed.updates, replayed.final) == (1, [], out.final)
+
+
+def test_an_interrupted_sweep_keeps_what_it_has(folders, monkeypatch):
+    whole, _ = folders
+    monkeypatch.setenv("TT_NOTEBOOK", str(whole / "nb.ipynb"))
+    with kernel(whole) as k:
+        sent = k.send(CELL.replace("-o found", "-o found --concurrency 2"), cell="c1")
+        end = time.monotonic() + 60
+        while len(replies(whole)) < 4:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        k.interrupt()
+        out = k.collect(sent)[sent]
+        assert out.reply["status"] == "error"
+        said = out.errors[0]["evalue"]
+        assert "of 24 runs: It was interrupted. Run it again: what is done replays. What it has is in _" in said
+        assert "It was interrupted." in out.final["text/plain"]
+        rows = json.loads(k.run(TOLD).text)
+        done = [row for row in rows if row[1] == "completed"]
+        assert 3 <= len(done) < RUNS
+        assert f"stopped after {len(done)} of 24" in said
+        assert {row[1] for row in rows} <= {"completed", "interrupted", "not run"}
+        again = k.run(CELL, cell="c1")
+        assert again.reply["status"] == "ok"
+        rows = json.loads(k.run(TOLD).text)
+        assert [row[1] for row in rows] == ["completed"] * RUNS
+        assert sum(row[4] for row in rows) >= len(done)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 def test_what_is_done_replays_and_the_rest_runs(folders, monkeypatch):
     whole, killed = folders
     monkeypatch.setenv("TT_NOTEBOOK", str(whole / "nb.ipynb"))
