@@ -345,6 +345,16 @@ def test_two_tabs_of_one_kernel_edit_one_draft(page, server, browser, folder):
     other.close()
 
 
+def test_a_kernel_that_is_gone_is_told_and_the_form_stays(page, folder):
+    form = start(page, folder)
+    set_turns(form, 12)
+    form.locator(".tt-edit-said", has_text="1 field changed").wait_for()
+    page.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart().then(() => null)")
+    set_turns(form, 13)
+    form.locator(".tt-edit-said", has_text="Waiting for the kernel").wait_for()
+    assert field(form, "limits.turns").locator("input").input_value() == "13"
+
+
 def test_in_notebook_7(page, folder):
     page.open_notebook7(f"{folder.name}/nb.ipynb")
     page.run_cell(0)
