@@ -71,24 +71,46 @@ def again(session, prompt, **options):
 
 def test_a_plan_changes_nothing(session):
     run, _ = drive(session, "one")
-    save_notebook(session, ("%%agent\none", run))
+    save_notebook(session)
     before = sorted(session.folder.root.rglob("*"))
     report = prune(make_session(session.notebook.parent), KEEP_NONE)
-    assert rows(report) == [("run", run.id, "delete")]
+    assert [row[::2] for row in rows(report)] == [("run", "delete"), ("recordings", "delete")]
+    assert rows(report)[0][1] == run.id
     assert report.notes[-1].startswith("Nothing was deleted yet. --yes does it and frees ")
     assert sorted(session.folder.root.rglob("*")) == before
 
 
-def test_a_shown_run_replays_after_its_folder_went_and_an_unshown_one_is_gone(session):
+def test_a_shown_run_stays_and_another_is_gone(session):
     shown, _ = drive(session, "one")
     drive(session, "two")
     save_notebook(session, ("%%agent\none", shown))
     report = prune(make_session(session.notebook.parent), KEEP_NONE, carry=True)
-    assert [row[::2] for row in rows(report)] == [("run", "delete"), ("run", "delete"), ("recordings", "delete")]
+    assert report.notes[0] == f"run {shown.id} stays: cell 1 shows it"
+    assert [row[::2] for row in rows(report)] == [("run", "delete"), ("recordings", "delete")]
     assert again(session, "one").text == "Echo."
     with pytest.raises(ReplayMiss):
         again(session, "two")
-    assert prune(make_session(session.notebook.parent), KEEP_NONE).notes == ("There is nothing to prune.",)
+    assert rows(prune(make_session(session.notebook.parent), KEEP_NONE)) == []
+
+
+def test_a_saved_list_of_runs_keeps_none_of_them(session):
+    run, _ = drive(session, "one")
+    save_notebook(session, ("%agent prune --keep 0", run))
+    assert rows(prune(make_session(session.notebook.parent), KEEP_NONE))[0] == ("run", run.id, "delete")
+
+
+def test_of_many_that_stay_one_line_tells(session):
+    runs = [drive(session, f"number {number}")[0] for number in range(4)]
+    save_notebook(session, *((f"%%agent\n{number}", run) for number, run in enumerate(runs)))
+    assert prune(session, KEEP_NONE).notes[0] == "4 runs stay: cells of the notebook show them"
+
+
+def test_a_shown_run_replays_when_somebody_deleted_its_folder(session):
+    shown, _ = drive(session, "one")
+    save_notebook(session, ("%%agent\none", shown))
+    shutil.rmtree(shown.folder)
+    assert rows(prune(make_session(session.notebook.parent), carry=True)) == []
+    assert again(session, "one").text == "Echo."
 
 
 def test_runs_of_one_chain_are_told_apart(session):
@@ -143,7 +165,7 @@ def test_what_a_branch_came_from_stays(session):
     first, _ = drive(session, "please roll", tools=["dice.roll"])
     branch = session.stream(session.prepare_branch(first.id, edit(2, {"1": "99"})))
     submit(drain(branch))[0].result()
-    save_notebook(session, ("%agent tree", branch.run))
+    save_notebook(session, ("%agent branch last --turn 2", branch.run))
     report = prune(make_session(session.notebook.parent), Retention(keep_runs=1, keep_full=1), carry=True)
     assert f"run {first.id} stays: run {branch.run.id} goes on from it" in report.notes
     fresh = make_session(session.notebook.parent)
@@ -169,7 +191,7 @@ def test_the_recorded_beginning_of_a_kept_run_stays(session, tmp_path):
     branch = session.stream(session.prepare_branch(first.id, edit(2, {"1": "99"})))
     submit(drain(branch))[0].result()
     shutil.rmtree(first.folder)
-    save_notebook(session, ("%agent tree", branch.run))
+    save_notebook(session, ("%agent branch last --turn 2", branch.run))
     assert rows(prune(make_session(tmp_path))) == []
 
 
@@ -339,10 +361,11 @@ def test_the_command_line_lists_then_deletes(session, capsys):
     path = str(session.notebook)
     assert main(["prune", path]) == 0
     assert "There is nothing to prune." in capsys.readouterr().out
+    gone, _ = drive(session, "two")
     assert main(["prune", path, "--keep", "0"]) == 0
-    assert f"run   {shown.id}  delete" in capsys.readouterr().out
+    assert f"{gone.id}" in capsys.readouterr().out
     assert main(["prune", path, "--keep", "0", "--yes"]) == 0
     assert "freed." in capsys.readouterr().out
-    assert session.index.list() == []
+    assert [record.id for record in session.index.list()] == [shown.id]
     assert main(["prune", path, "--keep", "-1"]) == 2
     assert main(["prune", "nothing.ipynb"]) == 1

@@ -170,6 +170,9 @@ def test_without_limits_there_is_no_document(session):
     assert shelf.load() == Budget()
     shelf.save(Budget(tokens=5))
     assert shelf.load() == Budget(tokens=5)
+    stamp = (session.folder.root / "budget.json").stat()
+    shelf.save(Budget(tokens=5))
+    assert (session.folder.root / "budget.json").stat() == stamp
     shelf.save(Budget())
     assert not (session.folder.root / "budget.json").exists()
 

@@ -78,6 +78,14 @@ def test_running_and_referenced_runs_are_blocked(folder):
     }
 
 
+def test_what_is_named_is_neither_deleted_nor_slimmed(folder):
+    records = make(folder, *(record(f"0000000{n}") for n in range(3)))
+    named = {"00000001": "cell 1 shows it", "00000002": "session talk has it"}
+    plan = plan_prune(folder, records, Retention(keep_runs=2, keep_full=0), named)
+    assert [(s.run, s.action) for s in plan.steps] == [("00000000", "slim")]
+    assert {b.run: b.reason for b in plan.blocked} == named
+
+
 def test_a_failure_does_not_stop_the_rest(folder):
     records = make(folder, record("00000000"), record("00000001"))
     plan = plan_prune(folder, records, Retention(keep_runs=0, keep_full=0))

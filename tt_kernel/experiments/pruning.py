@@ -4,7 +4,7 @@ In this order: runs beyond the retention (`store/retention.py`), recordings whos
 neither, unfinished writes of killed processes, derived data. After it the notebook replays as before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tt_kernel.domain.errors import StorageFault
@@ -15,6 +15,7 @@ from tt_kernel.store.references import references
 from tt_kernel.store.retention import PrunePlan, Retention, Step, carry_out, plan_prune
 
 COLUMNS = ("what", "name", "action", "frees")
+MANY = 4
 _RECORDED = frozenset({"recordings", "blob"})
 _TOGETHER = {"blob": "images", "left-over": "unfinished", "cache": "derived data"}
 
@@ -57,9 +58,9 @@ def prune(session: Session, retention: Retention | None = None, *, carry: bool =
     refers = references(session.folder, session.notebook)
     plan = plan_prune(session.folder, records, retention or Retention(), refers.named)
     leaving = {step.run for step in plan.steps if step.action == "delete"}
-    needed = refers.shown | session.shown | {str(r.id) for r in records if str(r.id) not in leaving}
+    needed = set(refers.named) | session.shown | {str(r.id) for r in records if str(r.id) not in leaving}
     found = waste(session.folder, needed, frozen=refers.text)
-    notes = [f"run {b.run} stays: {b.reason}" for b in plan.blocked]
+    notes = list(_stays(plan))
     going_on = [r.id for r in records if r.status not in TERMINAL]
     unsure = f"run {going_on[0]} is still going on" if going_on else refers.unsure
     held = [item for item in found if unsure and item.kind in _RECORDED]
@@ -92,6 +93,16 @@ def _carried(
     items = (*_steps(outcome.done), *_grouped(gone))
     said = f"{size_text(_sum(items))} freed." if items else "There is nothing to prune."
     return Pruned(items, (*notes, *failed, said), tuple(failed))
+
+
+def _stays(plan: PrunePlan) -> Iterator[str]:
+    """One line a run, but one for all those of the notebook's cells where they are many."""
+    of_cells = [b for b in plan.blocked if b.reason.startswith("cell ")]
+    for blocked in plan.blocked:
+        if len(of_cells) < MANY or blocked not in of_cells:
+            yield f"run {blocked.run} stays: {blocked.reason}"
+    if len(of_cells) >= MANY:
+        yield f"{len(of_cells)} runs stay: cells of the notebook show them"
 
 
 def _steps(steps: Sequence[Step]) -> list[Item]:

@@ -50,7 +50,9 @@ class BudgetShelf:
         return budget
 
     def save(self, budget: Budget) -> Budget:
-        """Keep it; one without limits removes the document."""
+        """Keep it; one without limits removes the document. One that is kept already changes nothing: Run All sets it again."""
+        if budget == self.load():
+            return budget
         self._folder.create()
         with locked(self._folder.root):
             if budget == Budget():

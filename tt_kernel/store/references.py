@@ -17,6 +17,8 @@ from tt_kernel.store.layout import AgentFolder
 _RUN = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(?:\.[1-9][0-9]*)?(?![0-9a-f])")
 _AGENT = re.compile(r"^\s*%%?agent\b(?P<options>[^\n]*)", re.MULTILINE)
 _MANY = re.compile(r"--(?:vary|repeat)\b")
+_LISTS = re.compile(r"^\s*%agent\s+(?:prune|runs|find|tree|costs)\b", re.MULTILINE)
+"""What lists runs, or what to delete, needs none of them."""
 _QUIET = re.compile(r"(?:^|\s)(?:-q|--quiet)(?:\s|$)")
 _PYTHON = re.compile(r"(?<!subprocess\.)\b(?:run|arun|sweep|Session)\s*\(")
 _OWN = frozenset({"runs", "recordings", ".cache", "persist"})
@@ -26,14 +28,12 @@ _OWN = frozenset({"runs", "recordings", ".cache", "persist"})
 @dataclass(frozen=True)
 class References:
     """Attributes:
-    named: Run id -> who names it so that its folder is needed: a cell's source, a session, a document.
-    shown: Ids of runs that something names in any way; their recordings are needed.
+    named: Run id -> who names it: a cell, by its source or its saved output, a session, a document.
     unsure: Why nobody can tell which other recordings the notebook needs; empty where that can be told.
     text: All that was read, to look for names of files in.
     """
 
     named: dict[str, str]
-    shown: frozenset[str]
     unsure: str
     text: str
 
@@ -56,17 +56,17 @@ def references(folder: AgentFolder, notebook: Path | None) -> References:
             named.setdefault(run, f"{_owner(path.relative_to(folder.root))} has it")
     cells = _cells(notebook)
     if cells is None:
-        return References(
-            named, frozenset(named), "there is no saved notebook that tells what it replays", "\n".join(texts)
-        )
+        return References(named, "there is no saved notebook that tells what it replays", "\n".join(texts))
     texts.append(json.dumps(cells, ensure_ascii=False))
     unsure = ""
     for number, cell in enumerate(cells, start=1):
         source = _joined(cell.get("source"))
         for run in _RUN.findall(source):
             named.setdefault(run, f"cell {number} names it")
+        for run in () if _LISTS.search(source) else _RUN.findall(json.dumps(cell.get("outputs"))):
+            named.setdefault(run, f"cell {number} shows it")
         unsure = unsure or _unsure(number, source, cell)
-    return References(named, frozenset(named) | frozenset(_RUN.findall(texts[-1])), unsure, "\n".join(texts))
+    return References(named, unsure, "\n".join(texts))
 
 
 def _documents(folder: AgentFolder) -> Iterator[Path]:

@@ -3,8 +3,8 @@
 - The newest `keep_runs` ended runs stay; older ones are deleted.
 - Of those that stay, all but the newest `keep_full` lose what is heavy (arguments, results, checkpoints); journal, input and
   answer stay.
-- A run that goes on, or that something refers to (a kept run, a cell, a session), is reported as blocked. What fails is reported
-  and does not stop the rest.
+- A run that goes on, or that something refers to (a kept run, a cell, a session), stays as it is and is reported as blocked: what
+  a cell shows it may also read from the run's folder. What fails is reported and does not stop the rest.
 - What a deleted run cost stays in the books (`spending.py`). A folder is moved out of the way before it is deleted: killed in
   between, it is a left-over and not half a run.
 Recordings are not touched here: a deleted run still replays (`garbage.py` tells which nobody needs).
@@ -75,7 +75,7 @@ def plan_prune(
 
     Args:
         records: All runs, newest first.
-        named: Run -> who else needs its folder, as a sentence.
+        named: Run -> who else refers to it, as a sentence.
     """
     ended = [record for record in records if record.status in TERMINAL]
     kept, old = ended[: retention.keep_runs], ended[retention.keep_runs :]
@@ -90,7 +90,9 @@ def plan_prune(
             steps.append(Step(record.id, "delete", _size(folder.run(record.id).root)))
     for record in kept[retention.keep_full :]:
         size = sum(_size(folder.run(record.id).root / name) for name in HEAVY)
-        if size:
+        if size and record.id in referred:
+            blocked.append(Blocked(record.id, referred[record.id]))
+        elif size:
             steps.append(Step(record.id, "slim", size))
     return PrunePlan(tuple(steps), tuple(blocked))
 
