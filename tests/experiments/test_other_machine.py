@@ -23,6 +23,7 @@ NOBODY = 65534
 
 CELLS = (
     """
+%load_ext tt_kernel
 import tt_kernel
 from PIL import Image
 
@@ -159,3 +160,27 @@ def test_a_live_call_there_says_what_is_missing(recorded, elsewhere):
     }
     said = run_cells(there / "nb.ipynb", **environment)
     assert "needs a library that is missing" in said[1]["error"]
+
+
+def test_verify_there(recorded, elsewhere):
+    """A real kernel and `tt verify`, without libraries, connection and key."""
+    folder, _ = recorded
+    there, blocking = elsewhere / "x", elsewhere / "blocking"
+    shutil.copytree(folder, there)
+    blocking.mkdir()
+    (blocking / "sitecustomize.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(REPLAYER.parent)!r})\nimport replayer\nreplayer.another_machine()\nimport loopback_only\n"
+    )
+    read_only(there)
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    environment |= {
+        "PYTHONPATH": os.pathsep.join([str(blocking), os.environ["PYTHONPATH"]]),
+        "REPLAYER_BLOCKED": LIBRARIES,
+    }
+    command = [sys.executable, "-c", "from tt_kernel.cli import main; raise SystemExit(main())", "verify", "nb.ipynb"]
+    done = subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True, check=False, timeout=110)
+    lines = done.stdout.splitlines()
+    # The cell that fails has failed before, and its run is what was recorded; the cell itself is not marked as one that may raise.
+    assert lines[0] == "nb.ipynb: not verified, 8 of 8 runs identical", done.stdout + done.stderr
+    assert [line for line in lines[1:] if not line.endswith("identical")] == [lines[-1]]
+    assert lines[-1].startswith("  cell 7   RunFailed")

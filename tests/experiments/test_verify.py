@@ -181,6 +181,70 @@ def test_code_that_reaches_out_or_writes_fails(tmp_path, monkeypatch, capsys):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["plain.ipynb"]
 
 
+def test_no_script_is_needed(notebook, capsys):
+    (notebook.parent / "demo.yaml").unlink()
+    assert verify(capsys, "nb.ipynb")[0] == 0
+
+
+def test_commands_that_write_into_the_agent_folder_work_on_a_copy(notebook, capsys):
+    """What they leave must be what is there: then a replay has changed nothing."""
+    saved = nbformat.read(notebook, as_version=4)
+    commands = (
+        "%agent profile new mine --from assistant --replace limits.turns=6",
+        "%agent profile set mine limits.turns=7",
+    )
+    saved.cells += [nbformat.v4.new_code_cell(source) for source in commands]
+    nbformat.write(saved, notebook)
+    before = files_below(notebook.parent)
+    status, lines = verify(capsys, "nb.ipynb")
+    assert (status, lines[-1]) == (1, "  The cells made nb.agent/profiles/mine.json.")
+    assert files_below(notebook.parent) == before
+    assert cli.main(["run", "nb.ipynb", "--replay"]) == 0
+    capsys.readouterr()
+    before = files_below(notebook.parent)
+    assert verify(capsys, "nb.ipynb")[0] == 0
+    profile = notebook.parent / "nb.agent" / "profiles" / "mine.json"
+    profile.write_text(profile.read_text().replace('"turns": 7', '"turns": 8'))
+    assert verify(capsys, "nb.ipynb")[1][-1] == "  The cells changed nb.agent/profiles/mine.json."
+
+
+def test_cells_that_write_beside_the_notebook_need_a_copy(notebook, capsys):
+    saved = nbformat.read(notebook, as_version=4)
+    saved.cells.append(nbformat.v4.new_code_cell("open('made.txt', 'w').write('x')"))
+    nbformat.write(saved, notebook)
+    before = files_below(notebook.parent)
+    status, lines = verify(capsys, "nb.ipynb")
+    assert status == 1
+    assert "made.txt refused" in lines[-1]
+    assert cli.main(["verify", "--copy", "nb.ipynb"]) == 0
+    assert files_below(notebook.parent) == before
+
+
+def test_a_run_that_was_resumed_is_held_against_each_of_its_ends(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    script = "script: 1\nturns:\n  - {call: workspace_list_files}\n  - {call: workspace_list_files, with: {path: output}}\n  - Done.\n"
+    (tmp_path / "demo.yaml").write_text(script)
+    limited = "%%agent -m scripted:demo.yaml --set limits.turns=2\nGo."
+    write(tmp_path / "nb.ipynb", "%load_ext tt_kernel", limited, "%agent resume last")
+    assert cli.main(["run", "nb.ipynb"]) == 0
+    capsys.readouterr()
+    status, lines = verify(capsys, "nb.ipynb")
+    assert (status, verdicts(lines)) == (0, ["identical"]), lines
+
+
+def test_a_stopped_run_does_not_go_on_in_a_replay(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "demo.yaml").write_text("script: 1\nturns:\n  - {call: workspace_list_files}\n  - Done.\n")
+    limited = "%%agent -m scripted:demo.yaml --set limits.turns=1\nGo."
+    write(tmp_path / "nb.ipynb", "%load_ext tt_kernel", limited)
+    assert cli.main(["run", "nb.ipynb"]) == 0
+    write(tmp_path / "nb.ipynb", "%load_ext tt_kernel", limited, "%agent resume last")
+    capsys.readouterr()
+    status, lines = verify(capsys, "nb.ipynb")
+    assert (status, verdicts(lines)[0]) == (1, "identical")
+    assert "has not gone on since it was stopped" in lines[-1]
+
+
 def test_several_notebooks_fail_if_one_does(notebook, capsys):
     write(notebook.parent / "other.ipynb", "1 + 1")
     assert cli.main(["verify", "nb.ipynb", "other.ipynb"]) == 0

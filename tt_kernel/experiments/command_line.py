@@ -26,6 +26,9 @@ def add_commands(commands: Subparsers, say: Say) -> None:
     verify.add_argument("notebooks", type=Path, nargs="+", metavar="NOTEBOOK")
     verify.add_argument("--kernel", metavar="NAME", help="kernel to use instead of the notebook's own")
     verify.add_argument("--timeout", type=float, metavar="S", help="seconds that one cell may take (default: no limit)")
+    verify.add_argument(
+        "--copy", action="store_true", help="execute in a copy of the notebook's folder, for cells that write there"
+    )
     verify.set_defaults(command=lambda options: _verify(options, say))
 
     check = commands.add_parser("check", help="list the cells that could not pass nbval, and why")
@@ -61,7 +64,9 @@ def _verify(options: argparse.Namespace, say: Say) -> int:
 
     passed = True
     for notebook in options.notebooks:
-        verified = asyncio.run(verify_notebook(notebook, kernel=options.kernel, cell_seconds=options.timeout))
+        verified = asyncio.run(
+            verify_notebook(notebook, kernel=options.kernel, cell_seconds=options.timeout, in_copy=options.copy)
+        )
         say("\n".join(verified.lines))
         passed = passed and verified.passed
     return 0 if passed else EXIT_FAILED

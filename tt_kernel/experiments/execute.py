@@ -20,7 +20,7 @@ from tt_kernel.domain.runs import RecordMode
 from tt_kernel.domain.views import RUN_MIME
 from tt_kernel.experiments.guard import GUARD_VARIABLE, REPORT_VARIABLE
 from tt_kernel.store.journal import read_journal
-from tt_kernel.store.layout import AgentFolder
+from tt_kernel.store.layout import FOLDERS_VARIABLE, AgentFolder
 
 POLL_SECONDS = 0.2
 """How often the journals of new runs are looked at."""
@@ -72,6 +72,7 @@ class Execution:
         timeout: Seconds that one cell may take; None: no limit.
         report: Offline: only what is recorded, whatever the cells ask for; nothing is written outside temporary folders
             (guard.py). The file that the kernel reports its runs to (witness.py).
+        agent_folders: Where the notebook's agent folder is, if not beside it.
     """
 
     notebook: Path
@@ -80,6 +81,7 @@ class Execution:
     kernel: str | None = None
     timeout: float | None = None
     report: Path | None = None
+    agent_folders: Path | None = None
 
     @property
     def destination(self) -> Path:
@@ -90,6 +92,8 @@ class Execution:
         added = {NOTEBOOK_VARIABLE: str(self.notebook.resolve())}
         if self.mode is not None:
             added[MODE_VARIABLE] = self.mode
+        if self.agent_folders is not None:
+            added[FOLDERS_VARIABLE] = str(self.agent_folders)
         if self.report is not None:
             added |= {ALWAYS_VARIABLE: "replay", GUARD_VARIABLE: "", REPORT_VARIABLE: str(self.report)}
             added |= dict.fromkeys(TEMPORARY, str(self.report.parent))  # the one folder that may be written to

@@ -1,7 +1,12 @@
-"""`tt verify`: execute a notebook from its record alone, offline, and hold every run against it (issue 6.2)."""
+"""`tt verify`: execute a notebook from its record alone, offline, and hold every run against it.
 
+The cells work on a copy of the agent folder: commands of theirs, such as `%agent profile set`, may write there, and in the end the
+copy must be as the folder is. The notebook's own folder cannot be written to, unless the cells are given a copy of that too.
+"""
+
+import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -13,12 +18,16 @@ from tt_kernel.experiments.execute import CellAnswered, CellStarted, Execution, 
 from tt_kernel.experiments.freeze import tampered
 from tt_kernel.experiments.witness import Testimonies, Testimony
 from tt_kernel.session.core import Session
+from tt_kernel.store.layout import LOCK_NAME
 
 Verdict = Literal["identical", "drift", "missing", "stale", "differs", "failed"]
 """`identical`: as recorded, to the byte. `drift`: a tool that is executed again gave something else. `missing`: nothing is
 recorded. `stale`: prompt, profile, tool, skill or model changed since. `differs`: the record, or the saved output, says
 something else. `failed`: the run ended with an error that is no replay's."""
 
+_APART = frozenset({".git", ".venv", "node_modules", ".ipynb_checkpoints"})
+"""What stands beside notebooks and is not theirs: it is not copied with their folder."""
+_DERIVED = (".cache", LOCK_NAME)
 _STALE = frozenset(
     {"model", "provider", "setting", "tool", "system", "prompt", "message", "image", "result", "permission", "other"}
 )
@@ -70,6 +79,7 @@ async def verify_notebook(
     *,
     kernel: str | None = None,
     cell_seconds: float | None = None,
+    in_copy: bool = False,
     report: Callable[[Progress], None] = lambda _: None,
 ) -> Verified:
     """Execute a notebook strictly from its record.
@@ -81,6 +91,7 @@ async def verify_notebook(
         notebook: The .ipynb file.
         kernel: Kernel name; None: the notebook's own.
         cell_seconds: Seconds that one cell may take.
+        in_copy: Give the cells a copy of the notebook's whole folder, for code that writes beside the notebook.
         report: Told of the progress.
 
     Raises:
@@ -88,14 +99,57 @@ async def verify_notebook(
         UsageProblem: The file is no notebook.
     """
     with tempfile.TemporaryDirectory(prefix="tt-verify-") as folder:
-        said = Path(folder, "report.jsonl")
-        execution = Execution(notebook, Path(folder, notebook.name), "replay", kernel, cell_seconds, said)
-        watch = _Watch(Session(notebook), Testimonies(said), report)
+        session, said = Session(notebook), Path(folder, "report.jsonl")
+        work, copy = _copied(notebook, session.folder.root, Path(folder, "copy"), whole=in_copy)
+        execution = Execution(
+            work, Path(folder, notebook.name), "replay", kernel, cell_seconds, said, agent_folders=copy.parent
+        )
+        watch = _Watch(session, Testimonies(said), report)
         executed = await execute_notebook(execution, watch)
         fresh, saved = _read(executed.destination), _read(notebook)
-    problems = [*([executed.problem] if executed.problem else []), *tampered(notebook)]
-    problems += [*_failed_cells(fresh, {run.cell for run in watch.runs if run.verdict != "identical"})]
+        told = {run.cell for run in watch.runs if run.verdict != "identical"}
+        problems = [*([executed.problem] if executed.problem else []), *tampered(notebook), *_failed_cells(fresh, told)]
+        problems += _changed(session.folder.root, copy)
     return Verified(notebook, (*watch.runs, *_other_outputs(saved, fresh, watch.runs)), tuple(problems))
+
+
+def _copied(notebook: Path, agent_folder: Path, target: Path, *, whole: bool) -> tuple[Path, Path]:
+    """The notebook to execute, and the copy of its agent folder, whatever is derived left out."""
+    folder = notebook.resolve().parent
+    if whole:
+
+        def others(place: str, names: list[str]) -> set[str]:
+            return {name for name in names if Path(place) == folder and (name in _APART or name.endswith(".agent"))}
+
+        shutil.copytree(folder, target / folder.name, ignore=others, symlinks=True)
+    copy = (target / folder.name if whole else target) / agent_folder.name
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    if agent_folder.is_dir():
+        shutil.copytree(agent_folder, copy, ignore=shutil.ignore_patterns(*_DERIVED))
+    return (copy.parent / notebook.name if whole else notebook), copy
+
+
+def _changed(agent_folder: Path, copy: Path) -> Iterator[str]:
+    """What the cells left different: a replay changes nothing."""
+    before, after = _files(agent_folder), _files(copy)
+    for name in sorted({*before, *after}):
+        if name not in before:
+            yield f"The cells made {agent_folder.name}/{name}."
+        elif name not in after:
+            yield f"The cells deleted {agent_folder.name}/{name}."
+        elif not _same(before[name], after[name]):
+            yield f"The cells changed {agent_folder.name}/{name}."
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    found = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    return {name.as_posix(): path for name, path in found.items() if not {*name.parts} & {*_DERIVED}}
+
+
+def _same(one: Path, other: Path) -> bool:
+    """By time and size, as they were copied; by content, if something was written."""
+    a, b = one.stat(), other.stat()
+    return (a.st_size, a.st_mtime_ns) == (b.st_size, b.st_mtime_ns) or one.read_bytes() == other.read_bytes()
 
 
 @dataclass
@@ -115,22 +169,22 @@ class _Watch:
             self.runs += [verdict(self.cell, said, self._recorded(said.id)) for said in self.testimonies.news()]
         self.then(progress)
 
-    def _recorded(self, run_id: str) -> RunView | None:
+    def _recorded(self, run_id: str) -> tuple[RunView, ...]:
         try:
-            return self.session.load(run_id).view if run_id else None
+            return self.session.ends(run_id) if run_id else ()
         except NotFound:
-            return None  # its folder was pruned; the recordings are what was replayed
+            return ()  # its folder was pruned; the recordings are what was replayed
 
 
-def verdict(cell: int, said: Testimony, recorded: RunView | None) -> RunVerdict:
-    """What came of one run, by what it is recorded as."""
+def verdict(cell: int, said: Testimony, recorded: Sequence[RunView]) -> RunVerdict:
+    """What came of one run, by what it is recorded as: a run that was resumed has ended more than once."""
     if said.code == "replay.miss":
         found: Verdict = "drift" if said.kind == "drift" else "stale" if said.kind in _STALE else "missing"
         return RunVerdict(cell, said.id, found, said.message)
     if said.status != "completed" and not said.replayed:
         return RunVerdict(cell, said.id, "failed", said.message or f"It ended as {said.status}.")
-    if recorded is not None and said.view is not None and said.view != recorded:
-        return RunVerdict(cell, said.id, "differs", _difference(recorded, said.view))
+    if recorded and said.view is not None and said.view not in recorded:
+        return RunVerdict(cell, said.id, "differs", _difference(recorded[-1], said.view))
     return RunVerdict(cell, said.id, "identical")
 
 

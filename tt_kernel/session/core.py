@@ -10,12 +10,13 @@ from tt_kernel.domain.ports import Approver
 from tt_kernel.domain.profiles import Profile
 from tt_kernel.domain.runs import Run, RunRecord
 from tt_kernel.domain.specs import Snapshot
+from tt_kernel.domain.views import RunView
 from tt_kernel.providers.circuits import Circuits
 from tt_kernel.providers.names import credentials, describe_model
 from tt_kernel.runtime.foreground import Foreground
 from tt_kernel.session.beside import Beside
 from tt_kernel.session.chats import Chats
-from tt_kernel.session.loading import load_run
+from tt_kernel.session.loading import ends_of, load_run
 from tt_kernel.session.lookout import Lookout, kept
 from tt_kernel.session.pictures import Pictures
 from tt_kernel.session.planning import Planner
@@ -178,6 +179,17 @@ class Session:
         layout = self.folder.run(record.id)
         pictures = Pictures(self.recordings, lambda file: (layout.root / file.path).read_bytes())
         return load_run(record, layout, self.relative(record.id), pictures.draw)
+
+    def ends(self, run_id: str) -> tuple[RunView, ...]:
+        """What was drawn each time a stored run ended: once, and again after each resumption.
+
+        Raises:
+            NotFound: No such run.
+        """
+        record = self.index.find(run_id)
+        layout = self.folder.run(record.id)
+        pictures = Pictures(self.recordings, lambda file: (layout.root / file.path).read_bytes())
+        return ends_of(record, layout, self.relative(record.id), pictures.draw)
 
     def tools(self, profile: str | Profile = "assistant", *, model: str | None = None) -> Snapshot:
         """The tools that a run of this profile would get."""

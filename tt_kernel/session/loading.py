@@ -11,7 +11,7 @@ from tt_kernel.domain.errors import StorageFault
 from tt_kernel.domain.events import CallEnded, Event, PersistChanged, RunEnded
 from tt_kernel.domain.messages import Message, UserMessage
 from tt_kernel.domain.runs import Run, RunRecord
-from tt_kernel.domain.views import ImageView
+from tt_kernel.domain.views import ImageView, RunView
 from tt_kernel.runtime.conversation import Conversation
 from tt_kernel.runtime.guidance import wrapped
 from tt_kernel.runtime.projection import RunProjection
@@ -23,6 +23,19 @@ from tt_kernel.store.layout import RunLayout
 _MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 
 CUT_OFF = "The process ended before the run did."
+
+
+def ends_of(
+    record: RunRecord, layout: RunLayout, folder: str, draw_image: Callable[[StoredFile, str], ImageView]
+) -> tuple[RunView, ...]:
+    """The view at each end of a stored run, in order; parameters as of `load_run`."""
+    projection, views = RunProjection(folder, draw_image), []
+    for envelope in read_journal(layout.events):
+        projection.apply(whole(envelope.event, layout))
+        if isinstance(envelope.event, RunEnded):
+            projection.finish(record.id, folder)
+            views.append(projection.view())
+    return tuple(views)
 
 
 def load_run(

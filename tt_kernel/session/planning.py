@@ -142,9 +142,12 @@ class Planner:
         """Go on with a stopped run in its own folder; `guidance` is said to the model first.
 
         Raises:
+            ReplayMiss: Everything is to be a replay, and a stopped run's end is not recorded.
             UsageProblem: It cannot go on; the codes are in `session/resume.py`.
         """
         record = of_a_cell(self.index.find(run_id))
+        if self._mode(None) == "replay":
+            raise ReplayMiss(message=f"Run {record.id} has not gone on since it was stopped.", kind="nothing")
         layout = self.folder.run(record.id)
         snapshot = stored_snapshot(layout)
         name = self.notebook

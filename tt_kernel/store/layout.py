@@ -1,5 +1,6 @@
 """Where everything is: the agent folder, a run's folder, and the user's own documents (DESIGN §4)."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from tt_kernel.store.atomic import create_bytes, storage_fault
 
 LOCK_NAME = ".lock"
 """A lock file stands in the folder that it protects, always under this name."""
+
+FOLDERS_VARIABLE = "TT_AGENT_FOLDERS"
+"""A folder that agent folders are in, if they are not beside their notebooks."""
 
 GITIGNORE = b"""\
 # Written by tt_kernel. Everything else in this folder is meant to be kept.
@@ -71,7 +75,10 @@ class AgentFolder:
 
     @classmethod
     def for_notebook(cls, path: Path) -> "AgentFolder":
-        return cls(path.with_name(f"{path.stem}.agent"))
+        """The one beside it; where TT_AGENT_FOLDERS names a folder, the one of that name in there (`tt verify` works on a copy)."""
+        beside = path.with_name(f"{path.stem}.agent")
+        elsewhere = os.environ.get(FOLDERS_VARIABLE)
+        return cls(Path(elsewhere, beside.name) if elsewhere else beside)
 
     @property
     def runs(self) -> Path:
