@@ -2,7 +2,11 @@ import { Cell, CodeCell } from '@jupyterlab/cells';
 import type { ICell, IOutput } from '@jupyterlab/nbformat';
 import { Notebook, NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
 import { Kernel } from '@jupyterlab/services';
+import { ISignal, Signal } from '@lumino/signaling';
 import { AskView, createAskView } from 'tt-static/ask_view.js';
+
+import { DiffView } from './protocol';
+import { Digests, originOf } from './stale';
 
 const TARGET = 'tt-kernel';
 const LOADS = /^\s*%(?:load|reload)_ext\s+tt_kernel\b/m;
@@ -10,6 +14,10 @@ const RUNS = /^\s*%%?agent\b/m;
 const PLACE_MS = 250;
 /** How long a question waits for its run to be drawn before it floats over the notebook. */
 const FLOAT_MS = 1500;
+/** How long a kernel that was greeted has to say welcome. */
+const WELCOME_MS = 10_000;
+/** How long the kernel must have been idle before it is asked whether profiles changed. */
+const QUIET_MS = 400;
 
 interface Message {
   type: string;
@@ -18,6 +26,17 @@ interface Message {
   pending?: Message[];
   message?: string;
   code?: string | null;
+  before?: string;
+  after?: string;
+  view?: DiffView;
+  digests?: { [profile: string]: string | null };
+}
+
+interface Comparing {
+  before: string;
+  after: string;
+  resolve(view: DiffView): void;
+  reject(reason: Error): void;
 }
 
 interface Open {
@@ -42,6 +61,17 @@ function withoutPictures(cell: ICell): ICell {
   } as ICell;
 }
 
+const ASKING = new WeakMap<NotebookPanel, Asking>();
+
+/** The conversation with the kernel of a notebook. */
+export function askingOf(panel: NotebookPanel): Asking {
+  let found = ASKING.get(panel);
+  if (!found) {
+    ASKING.set(panel, (found = new Asking(panel)));
+  }
+  return found;
+}
+
 /**
  * Approvals, questions and plans of one notebook: says hello to its kernel (tt_kernel/ipython/comms.py), shows what is asked in the
  * run that asks, and sends the answer.
@@ -49,7 +79,13 @@ function withoutPictures(cell: ICell): ICell {
 export class Asking {
   /** Says something to a run; resolves to what came of it. Null until the kernel said welcome. */
   guide: ((run: string, text: string) => Promise<string>) | null = null;
+  /** The profiles of the notebook's runs as they are stored now, as far as the kernel was asked. */
+  profiles: Digests = new Map();
   private guided: Array<(outcome: string) => void> = [];
+  private comparing: Comparing[] = [];
+  private own = new Set<string>();
+  private quiet = 0;
+  private changed = new Signal<this, void>(this);
   private comm: Kernel.IComm | null = null;
   private open = new Map<string, Open>();
   private timer = 0;
@@ -70,6 +106,51 @@ export class Asking {
       NotebookActions.executionScheduled.disconnect(this.report, this);
       this.reset();
     });
+  }
+
+  get profilesChanged(): ISignal<this, void> {
+    return this.changed;
+  }
+
+  /** Two stored runs held against each other. Rejects with what a person can do about it. */
+  async compare(before: string, after: string): Promise<DiffView> {
+    const until = performance.now() + WELCOME_MS;
+    if (!this.panel.sessionContext.session?.kernel) {
+      throw new Error('Comparing needs the kernel of the notebook. Start it, and load tt_kernel.');
+    }
+    this.greet();
+    while (!this.guide) {
+      if (!this.comm || performance.now() > until) {
+        throw new Error('The kernel does not answer. Load tt_kernel in it: %load_ext tt_kernel');
+      }
+      await new Promise(resolve => setTimeout(resolve, 50));
+    }
+    this.say({ type: 'compare', before, after });
+    return new Promise((resolve, reject) => this.comparing.push({ before, after, resolve, reject }));
+  }
+
+  /** Ask how the profiles are now that the outputs were made with. */
+  askProfiles(): void {
+    const origins = this.panel.content.widgets.map(cell => (cell instanceof CodeCell ? originOf(cell) : null));
+    const ids = [...new Set(origins.flatMap(origin => (origin?.profileDigest ? [origin.profile] : [])))].sort();
+    if (ids.length && this.guide) {
+      this.say({ type: 'profiles', ids });
+    }
+  }
+
+  /** Send something that makes the kernel busy for a moment, and remember that it did. */
+  private say(message: Message & { ids?: string[] }): void {
+    const future = this.comm?.send(message as never);
+    if (future) {
+      this.own.add(future.msg.header.msg_id);
+    }
+  }
+
+  private settle(message: Message): void {
+    const same = (asked: Comparing) => asked.before === message.before && asked.after === message.after;
+    const asked = this.comparing.filter(same);
+    this.comparing = this.comparing.filter(one => !same(one));
+    asked.forEach(one => (message.view ? one.resolve(message.view) : one.reject(new Error(message.message ?? 'They cannot be compared.'))));
   }
 
   /** An agent that looks at the notebook sees it as it is here, saved or not. */
@@ -98,10 +179,13 @@ export class Asking {
       } else if (RUNS.test(code)) {
         this.greet();
       }
-    } else if (message.header.msg_type === 'status' && this.loading.has(parent)) {
-      if ((message.content as { execution_state: string }).execution_state === 'idle') {
-        this.loading.delete(parent);
+    } else if (message.header.msg_type === 'status' && (message.content as { execution_state: string }).execution_state === 'idle') {
+      if (this.loading.delete(parent)) {
         this.greet();
+      }
+      if (!this.own.delete(parent)) {
+        window.clearTimeout(this.quiet);
+        this.quiet = window.setTimeout(() => this.askProfiles(), QUIET_MS);
       }
     }
   }
@@ -128,6 +212,7 @@ export class Asking {
         return new Promise(resolve => this.guided.push(resolve));
       };
       message.pending?.forEach(request => this.show(request));
+      this.askProfiles();
     } else if (['approval_requested', 'question_asked', 'plan_ready'].includes(message.type)) {
       this.show(message);
     } else if (message.type === 'approval_settled' || message.type === 'question_settled') {
@@ -138,6 +223,11 @@ export class Asking {
       this.guided.shift()?.(message.message ?? '');
     } else if (message.type === 'invalid') {
       this.open.get(message.id!)?.view.invalid(message.message ?? '');
+    } else if (message.type === 'compared' || message.type === 'not_compared') {
+      this.settle(message);
+    } else if (message.type === 'profiles_are') {
+      this.profiles = new Map(Object.entries(message.digests ?? {}));
+      this.changed.emit();
     } else if (message.type === 'not_pending') {
       const late = this.open.get(message.id!);
       late?.view.late();
@@ -201,6 +291,9 @@ export class Asking {
   private reset(): void {
     this.comm = this.guide = null;
     this.guided.splice(0).forEach(resolve => resolve('The kernel is gone.'));
+    this.comparing.splice(0).forEach(({ reject }) => reject(new Error('The kernel is gone, or has no tt_kernel: %load_ext tt_kernel')));
+    this.own.clear();
+    window.clearTimeout(this.quiet);
     this.loading.clear();
     [...this.open.keys()].forEach(id => this.close(id));
   }

@@ -1,51 +1,48 @@
 import { CodeCell } from '@jupyterlab/cells';
 import { Notebook, NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
 
+import { askingOf } from './asking';
+import { isAgentCell, originOf, staleReasons, withMode } from './stale';
+
 const MARKDOWN = 'text/x-ipythongfm';
-const AGENT_CELL = /^\s*%%agent(?=\s|$)/;
-const MODE_OPTION = /[ \t]+--(?:live|replay)(?=\s|$)/g;
 
 export interface Choices {
   /** Show prompts as Markdown. */
   highlight: boolean;
-  /** Mark outputs whose cell was changed since. */
+  /** Mark outputs whose cell or profile was changed since. */
   markStale: boolean;
-}
-
-export function isAgentCell(source: string): boolean {
-  return AGENT_CELL.test(source);
-}
-
-/** The same cell with `--live` or `--replay` in its first line, or (null) with neither. */
-export function withMode(source: string, mode: 'live' | 'replay' | null): string {
-  const [first, ...rest] = source.split('\n');
-  const bare = first.replace(MODE_OPTION, '').trimEnd();
-  return [mode ? `${bare} --${mode}` : bare, ...rest].join('\n');
 }
 
 const SOURCES = new WeakMap<CodeCell, string>();
 const BOUND = new WeakSet<CodeCell>();
+const PANELS = new WeakMap<Notebook, NotebookPanel>();
 
 /** What a cell's output was made from, as far as this page knows: its source when it was run, or when it was opened. */
 function remember(cell: CodeCell): void {
   SOURCES.set(cell, withMode(cell.model.sharedModel.getSource(), null));
 }
 
-/** Markdown colours in `%%agent` cells, and the mark on outputs that no longer belong to their prompt. */
+/** Markdown colours in `%%agent` cells, and the mark on outputs that no longer belong to their prompt or profile. */
 export function decorateCells(panel: NotebookPanel, choices: Choices): void {
   const notebook = panel.content;
+  PANELS.set(notebook, panel);
   const bindAll = () => {
     for (const cell of notebook.widgets) {
       if (cell instanceof CodeCell && !BOUND.has(cell)) {
         BOUND.add(cell);
         remember(cell);
+        const soon = oncePerFrame(() => refresh(notebook, cell, choices));
         cell.model.contentChanged.connect(() => refresh(notebook, cell, choices));
+        cell.model.outputs.changed.connect(soon);
         refresh(notebook, cell, choices);
       }
     }
   };
   notebook.model?.cells.changed.connect(() => requestAnimationFrame(bindAll));
   notebook.modelContentChanged.connect(bindAll);
+  askingOf(panel).profilesChanged.connect(() => {
+    notebook.widgets.forEach(cell => cell instanceof CodeCell && refresh(notebook, cell, choices));
+  });
   bindAll();
 }
 
@@ -56,6 +53,19 @@ export function watchExecutions(choices: Choices): void {
       refresh(notebook, cell, choices);
     }
   });
+}
+
+function oncePerFrame(call: () => void): () => void {
+  let waits = false;
+  return () => {
+    if (!waits) {
+      waits = true;
+      requestAnimationFrame(() => {
+        waits = false;
+        call();
+      });
+    }
+  };
 }
 
 function refresh(notebook: Notebook, cell: CodeCell, choices: Choices): void {
@@ -69,10 +79,15 @@ function refresh(notebook: Notebook, cell: CodeCell, choices: Choices): void {
     cell.model.mimeType = wanted;
   }
   cell.toggleClass('tt-agent-cell', isAgent);
-  cell.toggleClass('tt-stale', isAgent && choices.markStale && withMode(source, null) !== SOURCES.get(cell));
+  const panel = PANELS.get(notebook);
+  const origin = isAgent && choices.markStale ? originOf(cell) : undefined;
+  const reasons = origin === undefined || !panel ? [] : staleReasons(source, origin, SOURCES.get(cell), askingOf(panel).profiles);
+  cell.toggleClass('tt-stale', reasons.length > 0);
+  cell.toggleClass('tt-stale-prompt', reasons.includes('prompt'));
+  cell.toggleClass('tt-stale-profile', reasons.includes('profile'));
 }
 
-/** Run a cell in a mode without leaving the option in it, where it would be for ever. */
+/** Run the active cell in a mode without leaving the option in it, where it would be for ever. */
 export async function runInMode(panel: NotebookPanel, mode: 'live' | 'replay'): Promise<void> {
   const cell = panel.content.activeCell;
   if (!(cell instanceof CodeCell) || !isAgentCell(cell.model.sharedModel.getSource())) {

@@ -2,14 +2,18 @@ import { ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyte
 import { ICommandPalette } from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
 import { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
+import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 
-import { Asking } from './asking';
+import { askingOf } from './asking';
 import { lendKernels } from './bridge';
-import { Choices, decorateCells, isAgentCell, runInMode, watchExecutions } from './cells';
+import { Choices, decorateCells, runInMode, watchExecutions } from './cells';
+import { showComparison } from './compare';
 import { closeForms } from './forms';
 import { follow, kernelOfPanel } from './live';
 import { RunsPanel } from './sidebar';
+import { isAgentCell } from './stale';
+import { openRecordsAsRuns } from './viewer';
 
 const ID = 'tt-kernel:plugin';
 
@@ -25,17 +29,14 @@ const live: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [INotebookTracker],
   activate: (_: JupyterFrontEnd, tracker: INotebookTracker) => {
-    const asking = new WeakMap<NotebookPanel, Asking>();
     lendKernels(node => {
       const panel = tracker.find(found => found.node.contains(node));
-      return panel ? Object.defineProperty(kernelOfPanel(panel), 'guide', { get: () => asking.get(panel)?.guide ?? null }) : null;
+      return panel ? Object.defineProperty(kernelOfPanel(panel), 'guide', { get: () => askingOf(panel).guide }) : null;
     });
     eachNotebook(tracker, panel => {
       follow(panel);
       closeForms(panel);
-      if (!asking.has(panel)) {
-        asking.set(panel, new Asking(panel));
-      }
+      askingOf(panel);
     });
   }
 };
@@ -61,14 +62,28 @@ const notebook: JupyterFrontEndPlugin<void> = {
     });
     watchExecutions(choices);
     eachNotebook(tracker, panel => void panel.context.ready.then(() => decorateCells(panel, choices)));
-    const runs = new RunsPanel(tracker, folder => {
-      const place = PathExt.dirname(tracker.currentWidget?.context.path ?? '');
-      void app.commands.execute('filebrowser:go-to-path', { path: PathExt.join(place, folder) });
+    const runs: RunsPanel = new RunsPanel(tracker, {
+      openFolder: (panel, { view }) => {
+        const path = PathExt.join(PathExt.dirname(panel.context.path), view.folder);
+        void app.commands.execute('filebrowser:go-to-path', { path });
+      },
+      replay: panel => void runInMode(panel, 'replay'),
+      compare: (panel, before, after) => showComparison(app, panel, before.view.id, after.view.id)
     });
+    eachNotebook(tracker, panel => askingOf(panel).profilesChanged.connect(() => runs.soon()));
+    tracker.currentChanged.connect((_, panel) => panel && askingOf(panel).askProfiles());
     app.shell.add(runs, 'left', { rank: 450, type: 'Agent runs' });
     restorer?.add(runs, runs.id);
     addCommands(app, tracker, palette, runs);
   }
+};
+
+const records: JupyterFrontEndPlugin<void> = {
+  id: 'tt-kernel:records',
+  description: 'Opens run.json of an agent folder as the run.',
+  autoStart: true,
+  requires: [IRenderMimeRegistry],
+  activate: openRecordsAsRuns
 };
 
 function addCommands(app: JupyterFrontEnd, tracker: INotebookTracker, palette: ICommandPalette | null, runs: RunsPanel): void {
@@ -93,6 +108,14 @@ function addCommands(app: JupyterFrontEnd, tracker: INotebookTracker, palette: I
       isEnabled: () => current() !== null,
       execute: () => kernelOfPanel(current()!).interrupt()
     },
+    'compare-runs': {
+      label: 'Compare Two Agent Runs',
+      caption: 'Show the two runs that are chosen in the side bar side by side',
+      execute: () => {
+        const pair = runs.pair;
+        pair ? showComparison(app, pair[0], pair[1].view.id, pair[2].view.id) : app.shell.activateById(runs.id);
+      }
+    },
     'show-runs': {
       label: 'Show Agent Runs',
       caption: 'The runs of this notebook, in the side bar',
@@ -106,4 +129,4 @@ function addCommands(app: JupyterFrontEnd, tracker: INotebookTracker, palette: I
   }
 }
 
-export default [live, notebook];
+export default [live, notebook, records];

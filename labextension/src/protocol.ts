@@ -157,6 +157,12 @@ export interface SweepView {
   stopped: string;
 }
 
+export interface OriginView {
+  sourceCrc: number;
+  profile: string;
+  profileDigest: string | null;
+}
+
 export interface ViewMeta {
   elapsedSeconds?: number | null;
   costUsd?: number | null;
@@ -164,4 +170,5 @@ export interface ViewMeta {
   drift?: ReadonlyArray<string>;
   live?: boolean;
   persistState?: string | null;
+  origin?: OriginView | null;
 }

@@ -9,7 +9,7 @@ import time
 import uuid
 
 import pytest
-from kernels import kernel
+from kernels import RUN_MIME, kernel
 
 SCRIPT = """
 script: 1
@@ -468,3 +468,26 @@ def test_nonsense_on_the_wire_does_no_harm(folder):
         front.wait("welcome", 3)
         front.wait("not_pending")
         assert cell(k, "please bump", front).view["text"] == "Done."
+
+
+# ---- what a front end asks of what is stored
+
+
+def test_a_front_end_has_runs_compared_and_learns_how_profiles_are_now(folder):
+    with kernel(folder) as running:
+        running.run("%load_ext tt_kernel\n" + SETUP)
+        front = FrontEnd(running, answers=())
+        outputs = [running.run(f"%%agent\n{prompt}", cell=f"c{n}") for n, prompt in enumerate(("Hello 1", "Hello 2"))]
+        before, after = [output.view["id"] for output in outputs]
+        front.send(type="compare", before=before, after=after)
+        view = front.wait("compared")["view"]
+        assert [view["before"]["id"], view["after"]["id"], view["isSame"]] == [before, after, False]
+        front.send(type="compare", before=before, after="00000000")
+        assert "00000000" in front.wait("not_compared")["message"]
+
+        origin = (outputs[0].updates or outputs[0].displays)[-1]["metadata"][RUN_MIME]["origin"]
+        front.send(type="profiles", ids=["assistant", "nobody"])
+        assert front.wait("profiles_are")["digests"] == {"assistant": origin["profileDigest"], "nobody": None}
+        running.run("%agent profile set assistant description='Another one.'")
+        front.send(type="profiles", ids=["assistant"])
+        assert front.wait("profiles_are", 2)["digests"]["assistant"] not in (None, origin["profileDigest"])

@@ -210,6 +210,17 @@ class SweepView(Frozen):
     stopped: str = ""
 
 
+class OriginView(Frozen):
+    """What an output was made from; where the cell or the stored profile is another one now, the output is stale.
+
+    `source_crc` is the CRC-32 of the cell's text in UTF-8, its mode option left out; `profile` the id of the root's profile.
+    """
+
+    source_crc: int
+    profile: str
+    profile_digest: str | None = None
+
+
 class ViewMeta(Frozen):
     """What is volatile: goes to output metadata, never to data. Times in seconds.
 
@@ -222,3 +233,4 @@ class ViewMeta(Frozen):
     drift: tuple[str, ...] = ()
     live: bool = False
     persist_state: str | None = None
+    origin: OriginView | None = None

@@ -18,6 +18,8 @@ Front end -> kernel
                        Something said to a run that goes on; it reads it before its next turn.
     cells              {cells: [...]}  all cells in the form of notebook files (format 4), right before one of them is executed, so
                        that a run sees what is not saved. Images and HTML may be left out of the outputs.
+    compare            {before, after}  ids of two stored runs
+    profiles           {ids: [...]}     ids of profiles
 
 Kernel -> front end
     welcome            {version: 1, pending: [...]}          to the one that said hello; what waits for an answer now
@@ -33,6 +35,9 @@ Kernel -> front end
     not_pending        {id}            to the one that answered: it is settled already, or never was asked
     guided             {run}           to the one that gave guidance: the run has it
     not_guided         {run, message}  to the same: there is no such run, or the text is too large
+    compared           {before, after, view}     to the one that asked; `view` is a DiffView (domain/views.py)
+    not_compared       {before, after, message}  to the same: there is no such run
+    profiles_are       {digests: {id: "..." | null}}  to the one that asked: the profiles as they are stored now; null: there is none
     invalid            {id, message}   to the one that answered: the answer makes no sense; the question is still open
     plan_ready         {run, text, code}                     a run in plan mode has ended; executing `code` approves the plan
 
@@ -49,7 +54,7 @@ import contextlib
 import contextvars
 import secrets
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -115,11 +120,13 @@ class _Pending(Generic[T]):
 class FrontEnds:
     """The front ends of one kernel that said hello. Thread-safe.
 
-    `guide` takes a text and the id of the run it is for, `reported` the cells of a front end in the form of notebook files.
+    `guide` takes a text and the id of the run it is for, `reported` the cells of a front end in the form of notebook files;
+    `lookups` answer messages of their types by others, from what is stored.
     """
 
     guide: Callable[[str, str], None]
     reported: Callable[[Sequence[JsonObject]], None]
+    lookups: Mapping[str, Callable[[JsonObject], JsonObject]] = field(default_factory=dict)
 
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _clients: dict[str, _Client] = field(default_factory=dict)
@@ -210,6 +217,8 @@ class FrontEnds:
             self._guided(comm, str(data.get("run")), str(data.get("text")))
         elif data.get("type") == "cells" and isinstance(cells := data.get("cells"), list):
             self.reported([cell for cell in cells if isinstance(cell, dict)])
+        elif lookup := self.lookups.get(str(data.get("type"))):
+            comm.send(lookup(data))
         elif data.get("type") in _ANSWERS:
             self._answered(comm, _ANSWERS[data["type"]], data)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tt_kernel.domain.canonical import JsonObject
 from tt_kernel.ipython.cell_log import CellLog
 from tt_kernel.ipython.comms import FrontEnds
+from tt_kernel.ipython.lookups import lookups_of
 from tt_kernel.ipython.notebook_path import NotebookPath
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Notebook:
         self.shell = shell
         self.path = NotebookPath(shell.user_ns, in_kernel=getattr(shell, "kernel", None) is not None)
         self.memory: dict[str, str | None] = {}
-        self.front_ends = FrontEnds(self._guide, self._reported)
+        self.front_ends = FrontEnds(self._guide, self._reported, lookups_of(lambda: self.session))
         self.cells = CellLog(shell)
         self._session: Session | None = None
         self._foreground: Foreground | None = None

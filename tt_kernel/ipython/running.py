@@ -8,7 +8,7 @@ from typing import Any
 
 from tt_kernel.domain.errors import ReplayMiss, RunFailed, TTError, UsageProblem
 from tt_kernel.domain.runs import Run
-from tt_kernel.domain.views import ViewMeta
+from tt_kernel.domain.views import OriginView, ViewMeta
 from tt_kernel.ipython.arguments import Options
 from tt_kernel.ipython.cell import cell_of
 from tt_kernel.ipython.display import CellOutput, cell_publisher, watched
@@ -16,6 +16,7 @@ from tt_kernel.ipython.errors import AgentInterrupted
 from tt_kernel.ipython.interpolation import interpolate
 from tt_kernel.ipython.memory_base import memory_above
 from tt_kernel.ipython.notebook import Notebook
+from tt_kernel.ipython.origins import origin
 from tt_kernel.ipython.plan_commands import announce_plan
 from tt_kernel.ipython.requests import arguments_of, require_prompt, settled_with
 from tt_kernel.runtime.loop_thread import submit
@@ -58,7 +59,8 @@ def begin(notebook: Notebook, options: Options, prepared: PreparedRun) -> Starte
     session.interactive = notebook.can_answer
     cell, execution = cell_of(shell)
     output = None if options.quiet else CellOutput(cell_publisher(shell, notebook.cells.displayed), live=watched(shell))
-    future, cancel = submit(_drive(session.stream(prepared, cell=cell, execution=execution), output))
+    made_from = origin(shell, session, prepared.request.profile.id)
+    future, cancel = submit(_drive(session.stream(prepared, cell=cell, execution=execution), output, made_from))
     plans = prepared.request.profile.run.plan
     settled = settled_with(future, partial(announce_plan, notebook)) if plans else settled_with(future)
     return Started(options, future, settled, cancel, cell)
@@ -158,17 +160,21 @@ def _prepared(
     return session.prepare(prompt, continue_from=options.continue_from, persist_base=memory, **common)
 
 
-async def _drive(stream: RunStream, output: CellOutput | None) -> Run:
+async def _drive(stream: RunStream, output: CellOutput | None, made_from: OriginView | None) -> Run:
     """On the agent loop, in the context of the cell."""
+
+    def meta() -> ViewMeta:
+        return stream.meta().model_copy(update={"origin": made_from})
+
     try:
         async for _ in stream:
             if output is not None:
-                output.changed(lambda: bundle(stream.view(), stream.meta()))
+                output.changed(lambda: bundle(stream.view(), meta()))
     except TTError as error:
         if output is not None and output.is_shown:  # what is on the screen must not say `running` for ever
             broken = {"status": "failed", "problem": error.message, "problem_code": error.code}
-            output.end(bundle(stream.view().model_copy(update=broken), stream.meta()))
+            output.end(bundle(stream.view().model_copy(update=broken), meta()))
         raise
     if output is not None:
-        output.end(bundle(stream.run.view, stream.meta()))
+        output.end(bundle(stream.run.view, meta()))
     return stream.run

@@ -24,6 +24,7 @@ from tt_kernel.domain.views import (
     FileDiffView,
     ImageView,
     NumberPairView,
+    OriginView,
     PieceView,
     ReplyPairView,
     RunView,
@@ -40,11 +41,14 @@ VIEWS: tuple[type[BaseModel], ...] = (
     ImageView, CallView, TextView, RunView,
     PieceView, ComparedRunView, ArgumentDiffView, CallPairView, ReplyPairView, FileDiffView, NumberPairView, DiffView,
     SweepColumnView, SweepCellView, SweepRunView, SweepPointView, SweepView,
-    ViewMeta,
+    OriginView, ViewMeta,
 )  # fmt: skip
 
-SILENT = frozenset({"version", "id", "toolId", "turn", "hiddenCalls", "persistState"})
-"""Fields that the picture does not show: they are for programs, or what they say is seen otherwise (a gap between indices)."""
+SILENT = frozenset(
+    {"version", "id", "toolId", "turn", "hiddenCalls", "persistState", "origin", "sourceCrc", "profileDigest"}
+)
+"""Fields that the picture does not show: they are for programs, or what they say is seen otherwise (a gap between indices, the mark on
+a stale output)."""
 
 
 def typescript() -> str:
