@@ -12,7 +12,7 @@ from typing import Any
 
 from tt_kernel.domain.budget import dollars
 from tt_kernel.domain.canonical import Json
-from tt_kernel.domain.errors import TTError, UsageProblem
+from tt_kernel.domain.errors import BudgetUsedUp, TTError, UsageProblem
 from tt_kernel.domain.runs import Run
 from tt_kernel.experiments.checks import Check, Checked, Judge, checked, judgement
 from tt_kernel.experiments.sweep_jobs import Job, result_of
@@ -159,7 +159,10 @@ class SweepRun:
             self.stopped = f"The executor broke: {error} Run the sweep again: what is done replays."
             return
         except TTError as error:
-            self.rows[case.number] = Row(case, "failed", problem=error.message)
+            if error.code == BudgetUsedUp.default_code:  # every other run that asks would hear the same
+                self.stopped = error.message
+            else:
+                self.rows[case.number] = Row(case, "failed", problem=error.message)
             return
         if not run.replayed:
             self.spent += run.usage.cost_usd or 0.0
