@@ -1,10 +1,12 @@
 """Issue 6.7: a manifest of what the results rest on, a tamper check, and a bundle that verifies elsewhere."""
 
+import io
 import json
 import zipfile
 
 import nbformat
 import pytest
+from PIL import Image
 from support import drive, make_session
 
 from tt_kernel import cli
@@ -51,6 +53,84 @@ def test_a_changed_or_missing_file_is_named(notebook, pattern):
     assert tampered(notebook) == [f"{name} changed since it was frozen."]
     path.unlink()
     assert tampered(notebook) == [f"{name} is missing since it was frozen."]
+
+
+def flipped(path):
+    """One bit of the byte in the middle of it."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+
+
+PLACES = (
+    "nb.ipynb",
+    "nb.agent/recordings/*.jsonl",
+    "nb.agent/recordings/blobs/*",
+    "nb.agent/runs/*/events.jsonl",
+    "nb.agent/runs/*/run.json",
+    "nb.agent/runs/*/input/snapshot.json",
+    "nb.agent/runs/*/output/a.md",
+    "nb.agent/profiles/mine.json",
+    "nb.agent/persist/*/files/note.md",
+)
+
+
+@pytest.fixture
+def rich(tmp_path):
+    """A notebook with something of every kind in its folder."""
+    write = "{call: workspace_write_file, with: {path: %s, content: x}}"
+    script = f"script: 1\nturns:\n  - calls: [{write % 'output/a.md'}, {write % 'persist/note.md'}]\n  - Echo.\n"
+    session = make_session(tmp_path, script)
+    nbformat.write(nbformat.v4.new_notebook(), session.notebook)
+    session.profiles.save(session.profiles.load("assistant").model_copy(update={"id": "mine"}))
+    picture = io.BytesIO()
+    Image.new("RGB", (4, 4), "red").save(picture, "PNG")
+    drive(session, "hello", profile="mine", images=[picture.getvalue()])
+    freeze(session.notebook)
+    assert tampered(session.notebook) == []
+    return session.notebook
+
+
+@pytest.mark.parametrize("pattern", PLACES)
+def test_a_flipped_bit_is_found_wherever_it_is(rich, pattern):
+    (path,) = rich.parent.glob(pattern)
+    flipped(path)
+    (found,) = tampered(rich)
+    name = path.relative_to(rich.parent).as_posix().removeprefix("nb.agent/")
+    assert found == f"{name} changed since it was frozen."
+
+
+PARTS = {
+    "environment": lambda m: m.update(python="2.7.18"),
+    "packages": lambda m: m["packages"].update(pydantic="0.1"),
+    "prompts": lambda m: next(iter(m["runs"].values())).update(promptDigest="0"),
+    "profiles": lambda m: next(iter(m["runs"].values())).update(profileDigest="0"),
+    "tools": lambda m: next(iter(m["runs"].values())).update(toolsDigest="0"),
+    "models": lambda m: next(iter(m["runs"].values())).update(modelDigest="0"),
+    "runs": lambda m: next(iter(m["runs"].values())).update(status="failed"),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_manifest_that_was_changed_is_found(rich, part):
+    path = rich.parent / "nb.agent" / "manifest.json"
+    document = json.loads(path.read_text())
+    PARTS[part](document)
+    path.write_text(json.dumps(document))
+    assert tampered(rich) == [f"manifest.json was changed: its digest of {part} is not that of what it says."]
+
+
+def test_digests_tell_which_part_is_another(rich):
+    """Each part has a digest of its own: what did not change has the same as before."""
+    before = manifest_of(rich).digests
+    assert manifest_of(rich).digests == before
+    drive(make_session(rich.parent), "hello", profile="mine")  # without the image
+    after = manifest_of(rich).digests
+    assert {name for name in before if before[name] == after[name]} == {"environment", "packages", "notebook"}
+    one, other = manifest_of(rich).runs.values()
+    same = {"profile_digest", "tools_digest", "model_digest"}
+    assert {name for name in type(one).model_fields if getattr(one, name) == getattr(other, name)} >= same
+    assert one.prompt_digest != other.prompt_digest
 
 
 def test_more_runs_are_no_tampering(notebook):

@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from support import drive, make_session
@@ -155,3 +156,14 @@ def test_the_newest_fifty_of_many_are_listed(session, runs):
         (folder / "run.json").write_text(json.dumps(made))
     for words_asked, count in ((["n111"], 1), (["alpha", "about"], 50), (["status:failed"], 1)):
         assert len(search(session, *words_asked)) == count, words_asked
+
+
+def test_a_folder_that_cannot_be_written_is_searched_too(session, runs, monkeypatch):
+    """The operating system's permissions do not bind root, so it refuses by our hand."""
+
+    def refuse(self, *_, **__):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert [hit.where for hit in search(session, "Adelie")] == ["message"]
+    assert not session.folder.cache.exists()

@@ -94,7 +94,13 @@ def test_find_by_words_and_facts(cells):
     assert len(cells("%agent find tool:dice_roll")[0].result) == 1
     assert len(cells("%agent find status:completed in:prompt the words hello please")[0].result) == 0
     assert "No run fits." in cells("%agent find nothing")[1]
-    assert "Echo." in cells("%agent find the heaviest penguin of all")[1]
+    assert [hit.where for hit in cells("%agent find please roll tool:dice_roll in:prompt")[0].result] == ["prompt"]
+    # However many words there are, and whatever they are: it is never a prompt.
+    for line in ("the heaviest penguin of all", "me every run in which somebody asks: what is it?", "-- a b c d e"):
+        result, out = cells(f"%agent find {line}")
+        assert len(result.result) == 0
+        assert "No run fits." in out
+    assert "Echo." in cells("%agent -- find the heaviest penguin of all")[1]
 
 
 def test_branch_runs_shows_and_replays_and_tree_draws_it(cells):

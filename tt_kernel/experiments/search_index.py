@@ -53,7 +53,7 @@ class SearchIndex:
         """The index, up to date. Close the connection.
 
         Raises:
-            StorageFault: It can neither be opened nor built.
+            StorageFault: It can neither be opened nor built, or another process is at it.
         """
         try:
             return self._opened()
@@ -62,10 +62,21 @@ class SearchIndex:
                 raise StorageFault("storage.busy", f"{self.path} is in use by another process: {error}.") from error
         except sqlite3.DatabaseError:
             pass
+        except (OSError, StorageFault):
+            return self._in_memory()
         try:
             return self._anew()
-        except (sqlite3.DatabaseError, OSError) as error:
+        except (OSError, StorageFault):
+            return self._in_memory()
+        except sqlite3.DatabaseError as error:
             raise StorageFault(message=f"The search index {self.path} cannot be built: {error}.") from error
+
+    def _in_memory(self) -> sqlite3.Connection:
+        """Where nothing can be written: built for this one search."""
+        connection = sqlite3.connect(":memory:")
+        connection.executescript(_SCHEMA)
+        self._update(connection)
+        return connection
 
     def _anew(self) -> sqlite3.Connection:
         self.path.unlink(missing_ok=True)

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 MOST_RUNS = 2
 COST_WORDS = frozenset({"model", "day", "profile", "prompt", "status", "cell"})
-MOST_WORDS = 3
-"""More words after `find` are a prompt, unless one is a filter."""
-_FILTER = re.compile(r"(tool|model|profile|status|since|until|in):\S")
 _RUN = re.compile(r"last|[0-9a-f]{1,8}(\.\d+)?")
 
 
@@ -81,10 +78,6 @@ def check(notebook: Notebook, _: Sequence[str]) -> "Listing[Finding]":
     rows = [(str(finding.cell), finding.kind, finding.message) for finding in found]
     notes = [] if found else ["Nothing stands in the way of nbval."]
     return Listing(found, ("cell", "kind", "what"), rows, notes)
-
-
-def is_search(words: Sequence[str]) -> bool:
-    return len(words) <= MOST_WORDS or any(_FILTER.match(word) for word in words)
 
 
 def find(notebook: Notebook, words: Sequence[str]) -> "Listing[Hit]":

@@ -176,7 +176,7 @@ SUBCOMMANDS = {
     ),
     "doctor": Subcommand(_late("machine_commands", "doctor")),
     "export": Subcommand(_late("machine_commands", "export"), accepts=_late("machine_commands", "is_export")),
-    "find": Subcommand(_late("experiment_commands", "find"), accepts=_late("experiment_commands", "is_search")),
+    "find": Subcommand(_late("experiment_commands", "find"), accepts=lambda _: True),
     "fix": Subcommand(_late("run_commands", "fix"), values="run", accepts=_about_run_and_more),
     "freeze": Subcommand(_late("experiment_commands", "freeze")),
     "guide": Subcommand(_late("run_commands", "guide"), accepts=_late("run_commands", "is_guidance")),
