@@ -149,12 +149,16 @@ def test_strict_replay_of_a_branch_that_never_ran_is_a_miss(original):
 @pytest.mark.parametrize(
     ("edit", "prompt", "says"),
     [
+        (TurnEdit(turn=1, reply="x"), None, "change it with --prompt"),
+        (TurnEdit(turn=2, calls={"7": {}}), None, "Turn 1 has no call 7"),
+        (TurnEdit(turn=2, settings={"tools.deny": ["x"]}), None, "are frozen when it starts. Branch at turn 1"),
+        (TurnEdit(turn=2, settings={"instructions.agent_system_prompt": "x"}), None, "it is in the first message"),
         (TurnEdit(turn=9), None, "can be branched at the turns 1 to 3, not at 9"),
         (TurnEdit(turn=0), None, "not at 0"),
         (TurnEdit(turn=2), "other", "branch at turn 1 to change it"),
         (TurnEdit(turn=1, message="x"), None, "change it with --prompt"),
         (TurnEdit(turn=2, results={"7": "x"}), None, "Turn 1 has no call 7; it has the calls 1, 2"),
-        (TurnEdit(turn=2, settings={"instructions.agent_system_prompt": "x"}), None, "branch at turn 1"),
+        (TurnEdit(turn=2, settings={"context.keepGroups": 1}), None, "Branch at turn 1"),
     ],
 )
 def test_what_cannot_be_changed_there_is_said(original, edit, prompt, says):
@@ -162,3 +166,75 @@ def test_what_cannot_be_changed_there_is_said(original, edit, prompt, says):
     with pytest.raises(UsageProblem) as caught:
         session.prepare_branch(run.id, edit, prompt=prompt)
     assert says in caught.value.message
+
+
+def strictly(tmp_path, run, made, edit):
+    """Both the branch and what it branched from replay, and nothing is written."""
+    before = snapshot_of(tmp_path)
+    again = make_session(tmp_path)
+    back, _ = branch(again, run, edit, mode="replay")
+    assert (back.replayed, back.view) == (True, made.view)
+    for one in (made, run):
+        _, stored = collect(again, again.prepare_replay(one.id, functions=[lookup]))
+        assert (stored.replayed, stored.view) == (True, one.view)
+    assert snapshot_of(tmp_path) == before
+
+
+def test_another_reply_of_the_model_leaves_its_calls(original, tmp_path):
+    session, run = original
+    edit = TurnEdit(turn=2, reply="I would rather not.")
+    made, _ = branch(session, run, edit)
+    assert next(m.text for m in made.messages if m.role == "assistant") == "I would rather not."
+    assert [c.result.content for c in made.tool_calls[:2]] == [c.result.content for c in run.tool_calls[:2]]
+    assert CALLS == ["a"]  # replayed
+    assert session.load_stored(made.id).messages == made.messages
+    assert not made.replayed
+    strictly(tmp_path, run, made, edit)
+
+
+def test_another_call_of_the_model_is_made(original, tmp_path):
+    session, run = original
+    edit = TurnEdit(turn=2, calls={"2": {"key": "z"}})
+    made, _ = branch(session, run, edit)
+    assert [c.call.arguments.value for c in made.tool_calls][1] == {"key": "z"}
+    assert made.tool_calls[1].result.content == "value of z"
+    assert CALLS == ["a", "z"]
+    strictly(tmp_path, run, made, edit)
+    assert CALLS == ["a", "z"]
+
+
+def test_permissions_from_a_turn_on(original, tmp_path):
+    session, run = original
+    rule = {"tool": "workspace_list_files", "decision": "deny"}
+    edit = TurnEdit(turn=2, settings={"permissions.rules": [rule]})
+    made, _ = branch(session, run, edit)
+    assert [c.result.error_code for c in made.tool_calls] == [None, None, "tool.permission_denied"]
+    strictly(tmp_path, run, made, edit)
+
+
+def test_a_revision_is_branched_too(tmp_path):
+    script = """
+    script: 1
+    turns:
+      - say: The first answer.
+      - call: lookup
+        with: {key: a}
+      - say: The second answer.
+      - say: And more.
+    """
+    session = make_session(tmp_path, script)
+    run, _ = drive_prompt(session, "go", **OPTIONS)
+    _, fixed = collect(session, session.prepare_fix(run.id, "Shorter.", functions=[lookup]))
+    assert fixed.text == "The second answer."
+    edit = TurnEdit(turn=2, results={"1": "counterfactual"})
+    made, _ = branch(session, fixed, edit)
+    record = session.index.load(made.id)
+    assert (record.revises, record.branch.of) == (run.id, fixed.id)
+    assert made.messages[1].text == "go"
+    assert "counterfactual" in [m.text for m in made.messages if m.role == "tool"]
+    assert CALLS == ["a"]
+    strictly(tmp_path, fixed, made, edit)
+    other, _ = branch(session, fixed, TurnEdit(turn=1), prompt="Longer.")
+    assert "Longer." in [m.text for m in other.messages if m.role == "user"][-1]
+    with pytest.raises(UsageProblem, match="which this one revises"):
+        session.prepare_branch(fixed.id, TurnEdit(turn=1, settings={"instructions.agent_system_prompt": "x"}))

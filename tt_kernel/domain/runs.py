@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from tt_kernel.domain.calls import StoredFile, ToolCall, ToolResult
-from tt_kernel.domain.canonical import Json
+from tt_kernel.domain.canonical import Json, JsonObject
 from tt_kernel.domain.connections import Connection
 from tt_kernel.domain.frozen import Frozen
 from tt_kernel.domain.ids import Digest, RunId
@@ -32,6 +32,8 @@ class TurnEdit(Frozen):
     Attributes:
         turn: The first turn that is asked with the change, from 1.
         message: What the user says before it.
+        reply: What the model said in the turn before, instead of the text of its reply; its calls stay.
+        calls: Number of a call of the turn before (from 1) -> the arguments that it is made with instead.
         results: Number of a call of the turn before (from 1) -> what the model is told instead of its result.
         settings: Dotted profile fields, and their values from here on.
         model: The model from here on.
@@ -39,6 +41,8 @@ class TurnEdit(Frozen):
 
     turn: int
     message: str | None = None
+    reply: str | None = None
+    calls: dict[str, JsonObject] = Field(default_factory=dict)
     results: dict[str, str] = Field(default_factory=dict)
     settings: dict[str, Json] = Field(default_factory=dict)
     model: str | None = None

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tt_kernel.domain.canonical import canonical_json
 from tt_kernel.domain.runs import RunRecord
 from tt_kernel.widgets.wording import one_line
 
@@ -84,6 +85,11 @@ def _change(record: RunRecord) -> str:
     if last is None:
         return one_line(record.prompt, PROMPT_CHARS)
     parts = [f"message {one_line(last.message, PROMPT_CHARS)}"] if last.message is not None else []
+    parts += [f"reply {one_line(last.reply, PROMPT_CHARS)}"] if last.reply is not None else []
+    parts += [
+        f"call {number}: {one_line(canonical_json(value), PROMPT_CHARS)}"
+        for number, value in sorted(last.calls.items())
+    ]
     parts += [f"result {number}: {one_line(text, PROMPT_CHARS)}" for number, text in sorted(last.results.items())]
     parts += [f"{name}={value}" for name, value in sorted(last.settings.items())]
     parts += [f"model {last.model}"] if last.model else []

@@ -205,12 +205,12 @@ class _Builder:
             write=self.ledger.write,
             drafts=Drafts(self._body(), self._read_text),
         )
-        apply_edits(invocation, self.shared, self.prepared, self.ledger.tape)
         keeper = Keeper(self.ledger, invocation, self.reads, foreground=profile.run.presentation == "foreground")
         invocation.dispatcher.before_commit = keeper.before_commit
         invocation.compactor = compactor_of(
             self.prepared, self.opening.messages, invocation.provider, self.ledger, hands.forget_windows
         )
+        apply_edits(invocation, self.shared, self.prepared, self.ledger.tape, self.permit)
         return Assembly(self.ledger, invocation, self._projection(), self.opening, keeper, hands)
 
     def _body(self) -> str | None:
@@ -302,7 +302,7 @@ class _Builder:
             interactive=self.shared.interactive,
             planning=self.planning,
         )
-        self.breaker = policies.breaker
+        self.breaker, self.permit = policies.breaker, policies.permit
         functions, reads = self.prepared.functions, self.reads
         return Hands(lambda: self.shared.toolbox.bind(bench, functions, reads), policies.caller)
 

@@ -114,7 +114,9 @@ class Planner:
         """The stored run's own request, in mode `replay`."""
         record = self.index.find(run_id)
         earlier = self.earlier(record.continue_from)
-        request = record.request(mode="replay")
+        request = record.request(mode="replay", revises=record.revises)
+        if record.revises is not None:
+            return replace(self._revising(request, functions), slot=record.slot, key=record.key)
         around = kept(self.folder.run(record.id), record)
         prepared = self._prepared(request, {}, earlier.messages if earlier else (), functions, around=around)
         return replace(prepared, slot=record.slot, key=record.key)
@@ -131,6 +133,8 @@ class Planner:
         """Another run from a turn of a stored one on; parameters as of `session/branching.py`."""
         record = of_a_cell(self.index.find(run_id))
         request = branched(record, self.load(record.id), edit, prompt, self._mode(mode), self.scrubber)
+        if record.revises is not None:
+            return replace(self._revising(request, functions), key=branch_key(request, record), slot=record.slot)
         earlier = self.earlier(record.continue_from)
         around = kept(self.folder.run(record.id), record)
         prepared = self._prepared(request, {}, earlier.messages if earlier else (), functions, around=around)
@@ -180,7 +184,6 @@ class Planner:
     ) -> PreparedRun:
         """A new run that changes the answer of an earlier one, with its tools and conversation (spec tauritavern §10.6)."""
         record = of_a_cell(self.index.find(run_id))
-        layout = self.folder.run(record.id)
         earlier = self.load(record.id)
         asked = RunRequest(
             prompt=self.scrubber.text(request),
@@ -193,9 +196,15 @@ class Planner:
             chat_digest=record.chat_digest,
             mode=self._mode(mode),
         )
-        guidance = UserMessage(text=wrapped(asked.prompt), source="guidance")
+        return self._revising(asked, functions)
+
+    def _revising(self, request: RunRequest, functions: Sequence[Callable[..., object]]) -> PreparedRun:
+        """A run that goes on from the one that it revises, with its files and tools."""
+        record = self.index.find(request.revises or "")
+        layout, earlier = self.folder.run(record.id), self.load(record.id)
+        guidance = UserMessage(text=wrapped(request.prompt), source="guidance")
         prepared = self._prepared(
-            asked, {}, earlier.messages, functions, snapshot=stored_snapshot(layout), around=kept(layout, record)
+            request, {}, earlier.messages, functions, snapshot=stored_snapshot(layout), around=kept(layout, record)
         )
         return replace(
             prepared,

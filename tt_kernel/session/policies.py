@@ -55,9 +55,12 @@ class Policies:
         self._project: ProjectDesk
         self._specs = {binding.spec.id: binding.spec for binding in self.snapshot.bindings}
         self.breaker = Breaker(self.spec_of, exempt=lambda call: call.tool_id in _MEANT_TO_BE_REPEATED)
-        layers = [self.profile.permissions, *self.documents]
-        self._engine = PermissionEngine(layers, self.interactive and self.approver is not None)
-        self._answer_seconds = answer_seconds(layers)
+        self.permit(self.profile.permissions)
+        self._answer_seconds = answer_seconds([self.profile.permissions, *self.documents])
+
+    def permit(self, permissions: Permissions) -> None:
+        """From here on this is what the run's profile says, before the notebook's and the user's documents."""
+        self._engine = PermissionEngine([permissions, *self.documents], self.interactive and self.approver is not None)
 
     def caller(self, bound: Bound) -> Caller:
         tools, self._project = bound.tools, bound.project

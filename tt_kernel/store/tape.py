@@ -184,10 +184,8 @@ class Tape:
 
     def find_result(self, call: ToolCall, version: str) -> ToolResult | None:
         """The recorded result of this call, if tool, version and arguments are the same."""
-        line = self._find("results", call.index)
-        if line is None or self._result_key(call, version) != {k: line[k] for k in ("tool", "version", "arguments")}:
-            return None
-        return parse_result(line).model_copy(update={"call_id": call.id})
+        line = self._find("results", call.index, self._result_key(call, version))
+        return parse_result(line).model_copy(update={"call_id": call.id}) if line else None
 
     def record_result(self, call: ToolCall, version: str, result: ToolResult) -> None:
         # Effects are not part of the record: tools that have any are executed again.
@@ -197,10 +195,8 @@ class Tape:
         )
 
     def find_decision(self, call: ToolCall) -> ApprovalAnswer | None:
-        line = self._find("decisions", call.index)
-        if line is None or line["tool"] != call.tool_id or line["arguments"] != _arguments(call):
-            return None
-        return parse_decision(line)
+        line = self._find("decisions", call.index, {"tool": str(call.tool_id), "arguments": _arguments(call)})
+        return parse_decision(line) if line else None
 
     def record_decision(self, call: ToolCall, answer: ApprovalAnswer) -> None:
         line = self._line("decision", call.index)
@@ -296,14 +292,15 @@ class Tape:
             lines.append({"kind": "body", "digest": self._fixed, "body": self._asked.body, **seeing})
         return [*lines, self._pending_request]
 
-    def _find(self, table: str, index: int) -> JsonObject | None:
+    def _find(self, table: str, index: int, key: JsonObject) -> JsonObject | None:
+        """Of the run that recorded, or the nearest one that it went on from: one of them may have made another call there."""
         chain = self._chain
         if chain is None or self._source is None or (self._run is not None and self._source == self._run.id):
             return None
         lines: dict[tuple[str, str, int], JsonObject] = getattr(chain, table)
         for run in chain.lineage(self._source):
             line = lines.get((run, self._here, index))
-            if line is not None:
+            if line is not None and key.items() <= line.items():
                 return line
         return None
 
