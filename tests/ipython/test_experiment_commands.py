@@ -187,12 +187,12 @@ turns:
 def test_budget_is_set_told_and_ended(cells):
     (cells.folder / "script.yaml").write_text(PRICED)
     assert "no budget. Set one: %agent budget [AMOUNT USD]" in cells("%agent budget")[1]
-    assert "budget: $0.00 of $0.25 spent, $0.25 left." in cells("%agent budget 0.25 USD")[1]
+    assert "budget: 0.00 of 0.25 USD spent, 0.25 USD left." in cells("%agent budget 0.25 USD")[1]
     assert "budget: 0 of 1,000 tokens used, 1,000 left." in cells("%agent budget 1,000 tokens")[1]
     cells("%%agent\nhello")
-    assert "is used up: $0.25 of $0.25 spent" in failed(cells("%%agent\nhello you")[0], BudgetUsedUp)
+    assert "is used up: 0.25 of 0.25 USD spent" in failed(cells("%%agent\nhello you")[0], BudgetUsedUp)
     _, out = cells("%agent costs")
-    assert "budget: $0.25 of $0.25 spent, $0.00 left.\nbudget: 110 of 1,000 tokens used, 890 left." in out
+    assert "budget: 0.25 of 0.25 USD spent, 0.00 USD left.\nbudget: 110 of 1,000 tokens used, 890 left." in out
     assert "no budget" in cells("%agent budget off")[1]
     cells("%%agent\nhello you")
 

@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tt_kernel import cli
 from tt_kernel.domain.errors import UsageProblem
-from tt_kernel.domain.views import RUN_MIME
+from tt_kernel.domain.views import RUN_MIME, SWEEP_MIME
 from tt_kernel.ipython.script_export import script_of
 
 SCRIPT = """
@@ -134,9 +134,13 @@ def test_each_example_replays_as_a_script(name, tmp_path):
 
 
 def saved_answers(notebook):
-    cells = nbformat.read(notebook, as_version=4).cells
-    outputs = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
-    return [output.data[RUN_MIME]["text"] for output in outputs if RUN_MIME in output.get("data", {})]
+    """Answers of runs, and the tables of sweeps."""
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        for data in (output.get("data", {}) for output in cell.get("outputs", ())):
+            if RUN_MIME in data:
+                yield data[RUN_MIME]["text"]
+            elif SWEEP_MIME in data:
+                yield data["text/plain"]
 
 
 def test_a_run_sees_the_cells_that_the_recorded_one_saw(folder):

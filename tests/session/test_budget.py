@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tt_kernel.domain.budget import Budget, dollars
+from tt_kernel.domain.budget import Budget, amount
 from tt_kernel.domain.errors import BudgetUsedUp, ProfileInvalid
 from tt_kernel.domain.runs import TurnEdit
 from tt_kernel.domain.turns import Usage
@@ -72,7 +72,7 @@ def test_the_next_run_is_refused_with_what_was_spent_and_the_way_out(session):
     with pytest.raises(BudgetUsedUp) as refused:
         drive(session, "two")
     assert str(refused.value) == (
-        "The budget of this notebook is used up: $0.25 of $0.25 spent. Raise it (%agent budget 5 USD, or 100000 tokens) or "
+        "The budget of this notebook is used up: 0.25 of 0.25 USD spent. Raise it (%agent budget 5 USD, or 100000 tokens) or "
         "end it (%agent budget off). What is recorded replays for free."
     )
     assert len(session.index.list()) == 1
@@ -140,7 +140,7 @@ def test_a_run_of_another_kernel_counts_while_it_goes_on(session, tmp_path):
     try:
         os.read(begun[0], 1)
         assert make_session(tmp_path).index.list()[0].status == "running"
-        with pytest.raises(BudgetUsedUp, match=r"\$0.50 of \$0.50 spent"):
+        with pytest.raises(BudgetUsedUp, match=r"0.50 of 0.50 USD spent"):
             drive(make_session(tmp_path), "one")
     finally:
         os.write(go_on[1], b"x")
@@ -177,6 +177,6 @@ def test_without_limits_there_is_no_document(session):
     assert not (session.folder.root / "budget.json").exists()
 
 
-@pytest.mark.parametrize(("amount", "text"), [(2, "$2.00"), (0.0137, "$0.0137"), (1234.5, "$1,234.50"), (0, "$0.00")])
-def test_dollars(amount, text):
-    assert dollars(amount) == text
+@pytest.mark.parametrize(("dollars", "text"), [(2, "2.00"), (0.0137, "0.0137"), (1234.5, "1,234.50"), (0, "0.00")])
+def test_amounts(dollars, text):
+    assert amount(dollars) == text

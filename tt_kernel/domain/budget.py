@@ -14,15 +14,19 @@ class Budget(Frozen):
     tokens: int | None = Field(default=None, ge=0)
 
     def used_up(self, spent: Usage) -> str | None:
-        """Which limit was reached, in words: `$2.0137 of $2.00`; None: none was."""
+        """Which limit was reached, in words: `2.0137 of 2.00 USD`; None: none was."""
         if self.cost_usd is not None and (spent.cost_usd or 0.0) >= self.cost_usd:
-            return f"{dollars(spent.cost_usd or 0.0)} of {dollars(self.cost_usd)}"
+            return f"{amount(spent.cost_usd or 0.0)} of {amount(self.cost_usd)} USD"
         if self.tokens is not None and spent.total_tokens >= self.tokens:
             return f"{spent.total_tokens:,} of {self.tokens:,} tokens"
         return None
 
 
-def dollars(amount: float) -> str:
-    """Cents at least, ten-thousandths at most: `$2.00`, `$0.0137`."""
-    text = f"{amount:,.4f}"
-    return "$" + text.removesuffix("00")
+def dollars(number: float) -> str:
+    """`$2.00`, `$0.0137`; once in a line, because a page takes what stands between two of these signs for mathematics."""
+    return f"${amount(number)}"
+
+
+def amount(number: float) -> str:
+    """Cents at least, ten-thousandths at most."""
+    return f"{number:,.4f}".removesuffix("00")

@@ -244,7 +244,7 @@ def sweep(
         prompt: May hold `@{name}` for a variable that is varied.
         vary: `model`, `profile`, `tools`, `prompt`, a dotted profile field or a variable of the prompt -> its values.
         repeat: How often each combination is run.
-        checks: Name -> an expression over `text`, `calls`, `run` ..., a function of the Run, a compiled pattern, a JSON schema or
+        checks: Name -> an expression over `text`, `calls`, `run` ... and the session's names, a function of the Run, a compiled pattern, a JSON schema or
             a `Judge`.
         concurrency: How many runs go on at once.
         budget_usd: No new run begins once this much was spent, as far as prices are known.
@@ -264,7 +264,7 @@ def sweep(
         raise UsageProblem(
             message="Functions of the notebook cannot be called in another process. Leave out executor=."
         )
-    setting = Setting(options, checks or {}, concurrency, budget_usd, executor)
+    setting = Setting(options, checks or {}, concurrency, budget_usd, executor, namespace=chosen.namespace)
     work = SweepRun(chosen, cases(prompt, vary or {}, repeat), setting, progress or (lambda rows, total: None))  # noqa: ARG005
     future, cancel = submit(work.run())
     return chosen.foreground.wait(future, cancel)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tt_kernel.domain.budget import Budget, dollars
+from tt_kernel.domain.budget import Budget, amount
 from tt_kernel.domain.errors import UsageProblem
 from tt_kernel.ipython.listing import Lines
 from tt_kernel.ipython.notebook import Notebook
@@ -34,7 +34,7 @@ def budget(notebook: Notebook, words: Sequence[str]) -> Lines:
 
 
 def standing(shelf: BudgetShelf) -> list[str]:
-    """A line for each limit, as in `budget: $0.25 of $2.00 spent, $1.75 left`."""
+    """A line for each limit, as in `budget: 0.25 of 2.00 USD spent, 1.75 USD left`."""
     known = shelf.load()
     if known == Budget():
         return []
@@ -42,8 +42,8 @@ def standing(shelf: BudgetShelf) -> list[str]:
     lines = []
     if known.cost_usd is not None:
         paid = spent.cost_usd or 0.0
-        left = dollars(max(0.0, known.cost_usd - paid))
-        lines.append(f"budget: {dollars(paid)} of {dollars(known.cost_usd)} spent, {left} left.")
+        left = amount(max(0.0, known.cost_usd - paid))
+        lines.append(f"budget: {amount(paid)} of {amount(known.cost_usd)} USD spent, {left} USD left.")
     if known.tokens is not None:
         left = f"{max(0, known.tokens - spent.total_tokens):,}"
         lines.append(f"budget: {spent.total_tokens:,} of {known.tokens:,} tokens used, {left} left.")
@@ -54,12 +54,12 @@ def _limits(words: Sequence[str]) -> dict[str, float | int]:
     found: dict[str, float | int] = {}
     queue = list(words)
     while queue:
-        amount = queue.pop(0)
-        unit = "$" if amount.startswith("$") else queue.pop(0).lower() if queue else ""
-        if not _NUMBER.fullmatch(amount) or unit not in _UNITS:
+        said = queue.pop(0)
+        unit = "$" if said.startswith("$") else queue.pop(0).lower() if queue else ""
+        if not _NUMBER.fullmatch(said) or unit not in _UNITS:
             raise UsageProblem(message=f"{' '.join(words)} is no budget. Write: {USAGE}")
-        number = float(re.sub(r"[$,_]", "", amount))
+        number = float(re.sub(r"[$,_]", "", said))
         if _UNITS[unit] == "tokens" and number != int(number):
-            raise UsageProblem(message=f"{amount} tokens: a number of tokens is whole. Write: {USAGE}")
+            raise UsageProblem(message=f"{said} tokens: a number of tokens is whole. Write: {USAGE}")
         found[_UNITS[unit]] = int(number) if unit == "tokens" else number
     return found

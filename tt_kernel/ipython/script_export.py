@@ -20,6 +20,7 @@ from tt_kernel.domain.views import RUN_MIME
 from tt_kernel.ipython.arguments import LAST, Options, parse_cell, parse_line
 from tt_kernel.ipython.command_words import plain_words
 from tt_kernel.ipython.subcommands import find_command
+from tt_kernel.ipython.sweeping import varied_values
 from tt_kernel.ipython.transform import strip_nbval
 from tt_kernel.store.layout import AgentFolder
 from tt_kernel.store.runs import RunIndex
@@ -168,10 +169,12 @@ def _continued(run: str) -> str:
 
 
 def _sweep(options: Options, prompt: str) -> str:
-    vary = ", ".join(f"{name!r}: {value.split(',')!r}" for name, value in options.vary.items())
+    vary = ", ".join(f"{name!r}: {varied_values(value)!r}" for name, value in options.vary.items())
     arguments = [f"vary={{{vary}}}"] if vary else []
     arguments += [f"repeat={options.repeat}"] if options.repeat != 1 else []
     arguments += [f"checks={dict(zip(options.checks, options.checks, strict=True))!r}"] if options.checks else []
+    arguments += [f"concurrency={options.concurrency}"] if options.concurrency is not None else []
+    arguments += [f"budget_usd={options.budget_usd!r}"] if options.budget_usd is not None else []
     return f"tt_kernel.sweep({', '.join([repr(prompt), *_common(options), *arguments])})"
 
 

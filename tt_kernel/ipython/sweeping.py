@@ -55,7 +55,7 @@ def start_sweep(notebook: Notebook, options: Options, prompt: str, *, shows: boo
             raise UsageProblem(message=f"A sweep has no place in a conversation: leave out {name}.")
     session, shell = notebook.session, notebook.shell
     session.interactive = False  # nobody answers for fifty runs at once
-    vary = {name: _values(value) for name, value in options.vary.items()}
+    vary = {name: varied_values(value) for name, value in options.vary.items()}
     text, images = prompt, tuple[bytes, ...]()
     if not options.raw:
         filled = interpolate(prompt, {**shell.user_ns, **{name: f"@{{{name}}}" for name in vary}}, session.base_dir)
@@ -154,7 +154,7 @@ def _bundle(found: Sweep, progress: _Progress | None = None) -> Bundle:
     }, {}
 
 
-def _values(text: str) -> list[Json]:
+def varied_values(text: str) -> list[Json]:
     """`V1,V2`, or a JSON list where a value holds a comma."""
     if text.lstrip().startswith("["):
         try:

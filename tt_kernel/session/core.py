@@ -67,13 +67,14 @@ class Session:
         place = folder.absolute() if folder else None
         self.folder = AgentFolder(place) if place else AgentFolder.for_notebook(self.notebook or Path.cwd() / "agent")
         self.base_dir = self.notebook.parent if self.notebook else self.folder.root.parent
+        self.namespace = namespace if namespace is not None else {}
         self.foreground = foreground or Foreground()
         self.profiles = ProfileShelf(self.folder, user_folder())
         self.connections = ConnectionShelf(user_folder())
         self.index = RunIndex(self.folder)
         self.recordings = Recordings(self.folder.recordings, self._line)
         beside = Beside(self.base_dir, self.folder, self.notebook)
-        self.toolbox = Toolbox(namespace if namespace is not None else {}, self.foreground, beside)
+        self.toolbox = Toolbox(self.namespace, self.foreground, beside)
         self.approver = approver
         self.interactive = interactive
         self.persist = PersistShelf(self.folder.persist)
@@ -86,7 +87,7 @@ class Session:
         self._active: list[RunStream] = []
         self._memory: dict[str, Run] = {}
         self._last: str | None = None
-        self.chats = Chats(SessionShelf(self.folder), namespace if namespace is not None else {})
+        self.chats = Chats(SessionShelf(self.folder), self.namespace)
         self.planner = Planner(
             folder=self.folder,
             base_dir=self.base_dir,
