@@ -16,6 +16,7 @@ from tt_kernel.providers.names import credentials, describe_model
 from tt_kernel.runtime.foreground import Foreground
 from tt_kernel.session.beside import Beside
 from tt_kernel.session.chats import Chats
+from tt_kernel.session.closing import Closing
 from tt_kernel.session.loading import ends_of, load_run
 from tt_kernel.session.lookout import Lookout, kept
 from tt_kernel.session.pictures import Pictures
@@ -84,6 +85,7 @@ class Session:
         self.lookout = Lookout(self.folder, LoreShelf(self.folder, user_folder()))
         self._slots = Slots()
         self._circuits = Circuits()
+        self._closing = Closing()
         self._active: list[RunStream] = []
         self._memory: dict[str, Run] = {}
         self._last: str | None = None
@@ -237,6 +239,7 @@ class Session:
             chats=self.chats,
             toolbox=self.toolbox,
             circuits=self._circuits,
+            closing=self._closing,
             approver=self.approver,
             interactive=self.interactive,
             relative=self.relative,

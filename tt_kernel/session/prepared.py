@@ -19,6 +19,7 @@ from tt_kernel.providers.circuits import Circuits
 from tt_kernel.providers.names import ModelFacts
 from tt_kernel.runtime.surroundings import Surroundings
 from tt_kernel.session.chats import Chats, ChatTurn
+from tt_kernel.session.closing import Closing
 from tt_kernel.session.opening import Opening
 from tt_kernel.session.toolbox import Toolbox
 from tt_kernel.store.budget import BudgetShelf
@@ -51,6 +52,7 @@ class Shared:
     interactive: bool
     relative: Callable[[str], str]
     circuits: Circuits = field(default_factory=Circuits)
+    closing: Closing = field(default_factory=Closing)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from tt_kernel.domain.events import (
 from tt_kernel.domain.ids import ROOT_INVOCATION, RunId
 from tt_kernel.domain.runs import Run, RunProblem, RunStatus
 from tt_kernel.domain.views import RunView, ViewMeta
-from tt_kernel.runtime.loop_thread import aside
 from tt_kernel.session.assembly import Assembly, assemble
 from tt_kernel.session.chat_turns import compacted, keep_turn
 from tt_kernel.session.here import here
@@ -257,7 +256,7 @@ class RunStream:
         if record is None:
             assembly.ledger.close(None)
             return
-        await aside(partial(assembly.ledger.close, record))
+        await self._shared.closing(partial(assembly.ledger.close, record))
         export_ended(self._shared.folder.run(record.id).root)
 
 

@@ -4,6 +4,7 @@
 journal when it was taken; the conversation itself is in the journal.
 """
 
+import os
 import shutil
 from pathlib import Path
 from typing import Literal
@@ -82,22 +83,32 @@ class RunCheckpoints:
         Raises:
             StorageFault: There is no new checkpoint.
         """
-        name = f"cp_{len(self.ids()) + 1:06d}"
+        there = self._there()
+        first = self._layout.checkpoints.name not in there
+        name = f"cp_{1 if first else len(self.ids()) + 1:06d}"
         folder = self._layout.checkpoints / name
         checkpoint = Checkpoint(
             id=name, run=run, terminal_seq=terminal_seq, reason=reason, state=state, progress=progress
         )
         try:
-            shutil.rmtree(folder, ignore_errors=True)  # what a crash left of the same number
-            for root in ROOTS:
+            if not first:
+                shutil.rmtree(folder, ignore_errors=True)  # what a crash left of the same number
+            for root in there.intersection(ROOTS):
                 source = self._layout.workspace_root(root)
                 if source.is_dir() and any(source.iterdir()):
                     shutil.copytree(source, folder / "files" / root)
-            folder.mkdir(parents=True, exist_ok=True)
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103  looks before it leaps: two calls instead of three
         except OSError as error:
             raise storage_fault("write the checkpoint", folder, error) from error
         write_json(folder / CHECKPOINT, checkpoint)
         return checkpoint
+
+    def _there(self) -> frozenset[str]:
+        """What is in the run's folder, in one look: each run of a sweep takes a checkpoint, mostly of nothing."""
+        try:
+            return frozenset(path.name for path in self._layout.root.iterdir())
+        except OSError as error:
+            raise storage_fault("write a checkpoint in", self._layout.root, error) from error
 
     def load(self, name: str) -> Checkpoint:
         """Raises NotFound: there is none of this name (naming those there are), or it cannot be read."""
