@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from tt_kernel.domain.errors import ContractBroken
@@ -27,36 +28,36 @@ class RunLayout:
 
     root: Path
 
-    @property
+    @cached_property
     def run_json(self) -> Path:
         return self.root / "run.json"
 
-    @property
+    @cached_property
     def events(self) -> Path:
         return self.root / "events.jsonl"
 
-    @property
+    @cached_property
     def input(self) -> Path:
         return self.root / "input"
 
-    @property
+    @cached_property
     def tool_args(self) -> Path:
         return self.root / "tool-args"
 
-    @property
+    @cached_property
     def tool_results(self) -> Path:
         return self.root / "tool-results"
 
-    @property
+    @cached_property
     def tasks(self) -> Path:
         return self.root / "tasks.json"
 
-    @property
+    @cached_property
     def session(self) -> Path:
         """The files of a session as this run has them."""
         return self.root / "session"
 
-    @property
+    @cached_property
     def checkpoints(self) -> Path:
         return self.root / "checkpoints"
 
@@ -80,47 +81,47 @@ class AgentFolder:
         elsewhere = os.environ.get(FOLDERS_VARIABLE)
         return cls(Path(elsewhere, beside.name) if elsewhere else beside)
 
-    @property
+    @cached_property
     def runs(self) -> Path:
         return self.root / "runs"
 
-    @property
+    @cached_property
     def recordings(self) -> Path:
         return self.root / "recordings"
 
-    @property
+    @cached_property
     def profiles(self) -> Path:
         return self.root / "profiles"
 
-    @property
+    @cached_property
     def persist(self) -> Path:
         return self.root / "persist"
 
-    @property
+    @cached_property
     def sessions(self) -> Path:
         return self.root / "sessions"
 
-    @property
+    @cached_property
     def cache(self) -> Path:
         return self.root / ".cache"
 
-    @property
+    @cached_property
     def worldinfo(self) -> Path:
         return self.root / "worldinfo"
 
-    @property
+    @cached_property
     def skills(self) -> Path:
         return self.root / "skills"
 
-    @property
+    @cached_property
     def memory(self) -> Path:
         return self.root / "memory"
 
-    @property
+    @cached_property
     def permissions_file(self) -> Path:
         return self.root / "permissions.json"
 
-    @property
+    @cached_property
     def mcp_file(self) -> Path:
         return self.root / "mcp.json"
 
@@ -133,6 +134,8 @@ class AgentFolder:
         Raises:
             StorageFault: naming the folder and the reason.
         """
+        if self.root.is_dir():
+            return
         try:
             self.root.parent.mkdir(parents=True, exist_ok=True)
             self.root.mkdir()

@@ -94,7 +94,8 @@ def locked(folder: Path) -> Iterator[None]:
         StorageFault: code `storage.busy` when another process holds it for longer than 10 seconds.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise storage_fault("create", folder, error) from error
     held = hold(folder)

@@ -175,7 +175,10 @@ class Recordings:
         name = root[:16]
         path = self._path(name)
         known = self._chains.get(name)
-        size = path.stat().st_size if path.exists() else 0
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            size = 0
         if known is None or known.size != size:
             known = self._chains[name] = _read(path)
         return known

@@ -141,7 +141,9 @@ class Tape:
         return self._chain.runs.get(reply.run) if self._chain else None
 
     def go_live(self, run: RecordedRun) -> None:
-        """From here on `run` records. Its replayed prefix becomes its own, and what waited is written."""
+        """From here on `run` records. Its replayed prefix becomes its own, and what waited is written; the line that names the
+        run goes with the first of what it says.
+        """
         if self._run is not None:
             return
         self._run = run
@@ -160,8 +162,10 @@ class Tape:
             lines.append(
                 {"kind": "prefix", "run": run.id, "of": self._replayed[-1][1], "slot": self._slot, "requests": requests}
             )
-        waiting, self._waiting = self._waiting, []
-        self._write(lines + [{**line, "run": run.id} if "run" in line else line for line in waiting])
+        lines += [{**line, "run": run.id} if "run" in line else line for line in self._waiting]
+        self._waiting = lines if len(lines) == 1 else []
+        if not self._waiting:
+            self._write(lines)
 
     def record_reply(self, reply: ModelReply) -> None:
         """Keep a live reply to the current request. Requires `go_live` before."""
@@ -318,7 +322,8 @@ class Tape:
         if self._run is None:
             self._waiting += lines
         else:
-            self._recordings.append(self._root, lines)
+            first, self._waiting = self._waiting, []
+            self._recordings.append(self._root, first + lines)
 
 
 def _arguments(call: ToolCall) -> str:
