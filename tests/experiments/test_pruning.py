@@ -138,7 +138,7 @@ def test_what_this_kernel_has_seen_stays(session):
     [
         ("%%agent\none", "cell 1 has no saved output"),
         ("%%agent -q\none", "cell 1 does not show its run"),
-        ("%%agent --repeat 3\none", "cell 1 sweeps, and the table of a sweep names no runs"),
+        ("%%agent --repeat 3\none", "cell 1 sweeps, and its table need not name every run"),
         ("print(tt_kernel.run('one').text)", "cell 1 may call agents from Python"),
     ],
 )

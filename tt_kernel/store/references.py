@@ -1,7 +1,7 @@
 """What refers to the runs of an agent folder from outside of them: the notebook's cells, sessions, the manifest, other documents.
 
 A replay makes no folder: what a cell replays from is told by the run that its saved output shows. Where an agent cell has no
-saved output, or shows none of its runs (a sweep, a call from Python), nobody can tell which recordings the notebook needs.
+saved output, or need not show all of its runs (a sweep, a call from Python), nobody can tell which recordings the notebook needs.
 """
 
 import json
@@ -97,7 +97,7 @@ def _unsure(number: int, source: str, cell: dict[str, Any]) -> str:
     """Why a cell does not tell what it replays."""
     lines = list(_AGENT.finditer(source))
     if any(_MANY.search(line["options"]) for line in lines):
-        return f"cell {number} sweeps, and the table of a sweep names no runs"
+        return f"cell {number} sweeps, and its table need not name every run"
     if any(_QUIET.search(line["options"]) for line in lines):
         return f"cell {number} does not show its run"
     if lines and not cell.get("outputs"):
