@@ -15,7 +15,7 @@ from PIL import Image
 from support import drive, make_session
 
 from tt_kernel.cli import main
-from tt_kernel.domain.errors import ReplayMiss
+from tt_kernel.domain.errors import NotFound, ReplayMiss
 from tt_kernel.domain.views import RUN_MIME
 from tt_kernel.experiments.costs import total
 from tt_kernel.experiments.pruning import prune
@@ -91,6 +91,24 @@ def test_a_shown_run_stays_and_another_is_gone(session):
     with pytest.raises(ReplayMiss):
         again(session, "two")
     assert rows(prune(make_session(session.notebook.parent), KEEP_NONE)) == []
+
+
+def test_a_run_that_is_named_goes_alone(session):
+    """Field report 77: past runs are deleted from a magic."""
+    one, _ = drive(session, "one")
+    two, _ = drive(session, "two")
+    gone, _ = drive(session, "on we go", continue_from=one.id)
+    save_notebook(session)
+    fresh = make_session(session.notebook.parent)
+    report = prune(fresh, runs=[one.id, two.id[:7]], carry=True)
+    assert report.notes[0] == f"run {one.id} stays: run {gone.id} goes on from it"
+    assert rows(report)[0] == ("run", two.id, "delete")
+    assert {r.id for r in fresh.index.list()} == {one.id, gone.id}
+    with pytest.raises(NotFound):
+        prune(fresh, runs=["ffffffff"])
+    with pytest.raises(ReplayMiss):
+        again(session, "two")
+    assert again(session, "one").text == "Echo."
 
 
 def test_a_saved_list_of_runs_keeps_none_of_them(session):

@@ -43,20 +43,25 @@ class Pruned:
     failed: tuple[str, ...] = ()
 
 
-def prune(session: Session, retention: Retention | None = None, *, carry: bool = False) -> Pruned:
+def prune(
+    session: Session, retention: Retention | None = None, *, runs: Sequence[str] = (), carry: bool = False
+) -> Pruned:
     """Tell what could be deleted, or delete it.
 
     Args:
         session: Of the notebook.
         retention: How many runs to keep.
+        runs: Ids or beginnings of ids: only these runs, whatever their age, and the recordings that nobody else needs.
         carry: Do it.
 
     Raises:
+        NotFound: No such run.
         StorageFault: A file that refers to runs cannot be read: nothing was deleted.
     """
     records = session.index.list()
     refers = references(session.folder, session.notebook)
-    plan = plan_prune(session.folder, records, retention or Retention(), refers.named)
+    chosen = {str(session.index.find(run).id) for run in runs}
+    plan = plan_prune(session.folder, records, retention or Retention(), refers.named, chosen)
     leaving = {step.run for step in plan.steps if step.action == "delete"}
     needed = set(refers.named) | session.shown | {str(r.id) for r in records if str(r.id) not in leaving}
     found = waste(session.folder, needed, frozen=refers.text)

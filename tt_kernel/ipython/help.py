@@ -48,7 +48,7 @@ Commands:
   %agent tree               which runs come from which
   %agent find WORDS         runs by words, and tool: model: profile: status: since: until: in:
   %agent costs [BY]         what the runs used, by model, day, profile, cell or status
-  %agent prune [--yes]      what the folder could do without: old runs, recordings that nothing refers to
+  %agent prune [RUN] [--yes] what the folder could do without (or these runs): old runs, what nothing refers to; --yes deletes
   %agent replay [RUN]       run it again, strictly from its record
   %agent verify             the saved notebook from its record alone, in a kernel of its own: is every run identical?
   %agent budget [AMOUNT]    what all runs of the notebook may cost: 2.50 USD, 100000 tokens, off

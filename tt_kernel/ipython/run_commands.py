@@ -1,5 +1,6 @@
 """`%agent resume fix rollback rewind guide prune`: what is done with a run after it began."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -83,21 +84,25 @@ def is_guidance(_: Sequence[str]) -> bool:
 
 
 def prune(notebook: Notebook, words: Sequence[str]) -> "Listing[Item]":
-    """What would be deleted; with --yes it is."""
+    """What would be deleted, of the runs that are named if any are; with --yes it is."""
     from tt_kernel.experiments.pruning import COLUMNS  # noqa: PLC0415
     from tt_kernel.experiments.pruning import prune as pruned  # noqa: PLC0415
     from tt_kernel.store.retention import Retention  # noqa: PLC0415
 
-    options = _numbers(words, ("--keep", "--full"))
+    named = list(itertools.takewhile(lambda word: _RUN.fullmatch(word) is not None, words))
+    options = _numbers(words[len(named) :], ("--keep", "--full"))
+    if named and options:
+        raise UsageProblem(message="%agent prune RUN... deletes these runs; --keep and --full are for all others.")
+    chosen = [str(_record(notebook, run).id) for run in named]
     retention = Retention(
         keep_runs=options.get("--keep", Retention().keep_runs), keep_full=options.get("--full", Retention().keep_full)
     )
-    report = pruned(notebook.session, retention, carry="--yes" in words)
+    report = pruned(notebook.session, retention, runs=chosen, carry="--yes" in words)
     return Listing(report.items, COLUMNS, [item.row for item in report.items], report.notes)
 
 
 def is_prune(words: Sequence[str]) -> bool:
-    return all(word.startswith("--") or word.isdigit() for word in words)
+    return all(word.startswith("--") or word.isdigit() or _RUN.fullmatch(word) for word in words)
 
 
 def runs(notebook: Notebook, words: Sequence[str]) -> "Listing[RunRecord]":
@@ -141,6 +146,8 @@ def _numbers(words: Sequence[str], names: Sequence[str]) -> dict[str, int]:
     while queue:
         name = queue.pop(0)
         if name not in names or not queue or not queue[0].isdigit() or int(queue[0]) > MOST:
-            raise UsageProblem(message="%agent prune [--keep RUNS] [--full RUNS] [--yes]: numbers from 0 to 10000.")
+            raise UsageProblem(
+                message="%agent prune [RUN... | --keep RUNS --full RUNS] [--yes]: numbers from 0 to 10000."
+            )
         found[name] = int(queue.pop(0))
     return found

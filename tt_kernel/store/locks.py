@@ -1,6 +1,7 @@
 """Who writes a folder: one process at a time, and anybody can see whether there is one.
 
-- Where the system can lock a folder itself (Unix), that is done: no file is made, and none is deleted. Deleted files are what slows down a file system that is to make many new ones.
+- Where the system can lock a folder itself (Unix), that is done: no file is made, and none is deleted. Deleted files are what
+  slows down a file system that is to make many new ones.
 - Elsewhere (Windows, some network file systems) it is the lock file of `lock_files.py` in the folder.
 - The operating system lets go when the holder dies in whatever way. A forked child does not hold what its parent holds.
 """

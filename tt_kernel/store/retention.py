@@ -12,7 +12,7 @@ Recordings are not touched here: a deleted run still replays (`garbage.py` tells
 
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,17 +69,26 @@ class PruneOutcome:
 
 
 def plan_prune(
-    folder: AgentFolder, records: Sequence[RunRecord], retention: Retention, named: Mapping[str, str] | None = None
+    folder: AgentFolder,
+    records: Sequence[RunRecord],
+    retention: Retention,
+    named: Mapping[str, str] | None = None,
+    chosen: Collection[str] = (),
 ) -> PrunePlan:
     """What would be done.
 
     Args:
         records: All runs, newest first.
         named: Run -> who else refers to it, as a sentence.
+        chosen: Only these runs are meant, whatever their age.
     """
     ended = [record for record in records if record.status in TERMINAL]
     kept, old = ended[: retention.keep_runs], ended[retention.keep_runs :]
-    blocked = [Blocked(r.id, "it is still going on") for r in records if r.status not in TERMINAL]
+    if chosen:
+        old, kept = [r for r in ended if r.id in chosen], [r for r in ended if r.id not in chosen]
+        retention = Retention(keep_runs=len(old), keep_full=len(kept))
+    going_on = [r for r in records if r.status not in TERMINAL and (not chosen or r.id in chosen)]
+    blocked = [Blocked(r.id, "it is still going on") for r in going_on]
     goes_on = _references([*kept, *(r for r in records if r.status not in TERMINAL)])
     referred = {**(named or {}), **{run: f"run {other} goes on from it" for run, other in goes_on.items()}}
     steps = []
