@@ -324,3 +324,14 @@ def test_without_the_option_the_plugin_does_nothing(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 passed" in done.stdout
     assert (tmp_path / "here.txt").exists()
+
+
+def test_a_miss_that_a_cell_handles_itself_is_what_it_is_about(notebook, capsys):
+    saved = nbformat.read(notebook, as_version=4)
+    handled = "try:\n    tt_kernel.run('Never said.', model='scripted:demo.yaml', mode='replay')\nexcept tt_kernel.ReplayMiss as miss:\n    print(miss.code)"
+    saved.cells += [nbformat.v4.new_code_cell("import tt_kernel"), nbformat.v4.new_code_cell(handled)]
+    nbformat.write(saved, notebook)
+    assert verify(capsys, "nb.ipynb")[0] == 1  # it has no output yet
+    assert cli.main(["run", "nb.ipynb", "--replay"]) == 0
+    capsys.readouterr()
+    assert verify(capsys, "nb.ipynb")[0] == 0

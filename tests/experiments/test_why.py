@@ -3,9 +3,11 @@
 import io
 
 import pytest
+import support
 from PIL import Image
 from support import drive, make_session
 
+from tt_kernel.domain.runs import TurnEdit
 from tt_kernel.experiments.why import AGAIN, why
 from tt_kernel.experiments.why_page import WhyPage
 
@@ -141,3 +143,13 @@ def test_explaining_writes_nothing_and_is_the_same_each_time(session, tmp_path):
     one, two = WhyPage(why(session, second.id)), WhyPage(why(make_session(tmp_path), second.id))
     assert one.html == two.html
     assert snapshot_of(tmp_path) == before
+
+
+def test_it_stays_the_same_when_others_go_on_from_the_run(session):
+    run(session)
+    second = run(session, prompt=PROMPT + " Please.")
+    before = WhyPage(why(session, second.id)).text
+    edit = TurnEdit(turn=2, results={"1": "something else"})
+    stream = session.stream(session.prepare_branch(second.id, edit, functions=[lookup]))
+    support._collect(session, stream)
+    assert WhyPage(why(make_session(session.base_dir), second.id)).text == before

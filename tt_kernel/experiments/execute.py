@@ -307,11 +307,12 @@ def _keep_what_says_the_same(saved: Any, fresh: Any) -> None:
     if "language_info" in saved.metadata:
         fresh.metadata["language_info"] = saved.metadata["language_info"]
     for before, after in zip(saved.cells, fresh.cells, strict=True):
-        if before.cell_type == "code" and _essence(before) == _essence(after):
+        if before.cell_type == "code" and essence(before) == essence(after):
             after.outputs = before.outputs
             after.execution_count = before.execution_count
 
 
-def _essence(cell: Any) -> list[dict[str, Any]]:
+def essence(cell: Any) -> list[dict[str, Any]]:
+    """What the outputs of a code cell say, without what differs each time."""
     volatile = {"metadata", "execution_count", "transient"}
     return [{key: value for key, value in output.items() if key not in volatile} for output in cell.outputs]

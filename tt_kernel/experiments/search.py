@@ -123,6 +123,8 @@ def _statement(query: Query, limit: int) -> tuple[str, list[str | int]]:
         conditions[f"run IN (SELECT id FROM runs WHERE {fit})"] = list(facts.values())  # noqa: S608
     place = f"snippet(texts, 0, '[', ']', '…', {SNIPPET_WORDS})" if query.words else "substr(body, 1, 100)"
     order = "rank" if query.words else "rowid DESC"
-    best = f"SELECT run, kind, {place} AS place FROM texts WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ?"  # noqa: S608
+    rank = "rank" if query.words else "-rowid"
+    best = f"SELECT run, kind, {place} AS place, {rank} AS score FROM texts WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ?"  # noqa: S608
     values = [value for values in conditions.values() for value in values]
-    return f"SELECT {_RUN}, kind, place FROM ({best}) JOIN runs ON id = run", [*values, limit * 8]  # noqa: S608
+    ordered = "score, started DESC, id, kind" if query.words else "started DESC, id, kind"
+    return f"SELECT {_RUN}, kind, place FROM ({best}) JOIN runs ON id = run ORDER BY {ordered}", [*values, limit * 8]  # noqa: S608

@@ -112,14 +112,13 @@ class _Search:
         return Why(self.record.id, turn, nearest, reason)
 
     def _own(self) -> list[str]:
-        """The requests that the run has a reply to."""
-        replies = self.chain.replies.items()
-        return [request for request, slots in replies if any(r.run == self.record.id for r in slots.values())]
+        """The requests that the run asked the model."""
+        return [request for request, runs in self.chain.asked.items() if self.record.id in runs]
 
     def _others(self, request: str) -> list[str]:
-        """The runs before this one that have a reply to a request."""
+        """The runs before this one that asked the same."""
         before = self._before()
-        return [r.run for r in self.chain.replies.get(request, {}).values() if r.run in before]
+        return [run for run in self.chain.asked.get(request, ()) if run in before]
 
     def _before(self) -> list[str]:
         order = list(self.chain.runs)

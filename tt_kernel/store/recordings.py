@@ -65,13 +65,16 @@ class RecordedFailure:
 
 @dataclass
 class Chain:
-    """The parsed content of one chain file. `blind`: the bodies whose model takes no images."""
+    """The parsed content of one chain file. `blind`: the bodies whose model takes no images. `asked`: request -> the runs that have
+    asked the model, in order, also where another reply has taken the place of theirs.
+    """
 
     requests: dict[str, JsonObject] = field(default_factory=dict)
     bodies: dict[str, Json] = field(default_factory=dict)
     blind: set[str] = field(default_factory=set)
     runs: dict[str, RecordedRun] = field(default_factory=dict)
     replies: dict[str, dict[int, RecordedReply]] = field(default_factory=dict)
+    asked: dict[str, list[str]] = field(default_factory=dict)
     failures: dict[tuple[str, int], RecordedFailure] = field(default_factory=dict)
     results: dict[tuple[str, str, int], JsonObject] = field(default_factory=dict)
     decisions: dict[tuple[str, str, int], JsonObject] = field(default_factory=dict)
@@ -119,6 +122,7 @@ def _add_run(chain: Chain, line: JsonObject) -> None:
 
 def _add_reply(chain: Chain, line: JsonObject) -> None:
     chain.replies.setdefault(line["request"], {})[line["slot"]] = RecordedReply(line["run"], line["reply"])
+    chain.asked.setdefault(line["request"], []).append(line["run"])
 
 
 def _add_failure(chain: Chain, line: JsonObject) -> None:
