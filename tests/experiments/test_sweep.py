@@ -1,5 +1,6 @@
 """Issue 6.6: many runs with something varied: resumable, checked, on any executor."""
 
+import gc
 import json
 import multiprocessing
 import os
@@ -260,6 +261,14 @@ def test_processes_share_one_store(session, tmp_path):
     assert [row.run for row in here] == [row.run for row in there]
     for path in (tmp_path / "nb.agent" / "recordings").glob("*.jsonl"):
         assert all(json.loads(line) for line in path.read_text().splitlines())
+
+
+def test_the_garbage_collector_is_as_before(session):
+    seen = []
+    before = gc.get_threshold()
+    sweep(PROMPT, vary={"city": CITIES}, session=session, progress=lambda *_: seen.append(gc.get_threshold()[0]))
+    assert gc.get_threshold() == before
+    assert min(seen) > before[0]
 
 
 def test_a_repeat_does_not_count_the_answer_of_another(session, tmp_path):
