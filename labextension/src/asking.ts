@@ -5,6 +5,7 @@ import { Kernel } from '@jupyterlab/services';
 import { ISignal, Signal } from '@lumino/signaling';
 import { AskView, createAskView } from 'tt-static/ask_view.js';
 
+import { executionsOf } from './live';
 import { DiffView } from './protocol';
 import { Digests, originOf } from './stale';
 
@@ -133,7 +134,7 @@ export class Asking {
   askProfiles(): void {
     const origins = this.panel.content.widgets.map(cell => (cell instanceof CodeCell ? originOf(cell) : null));
     const ids = [...new Set(origins.flatMap(origin => (origin?.profileDigest ? [origin.profile] : [])))].sort();
-    if (ids.length && this.guide) {
+    if (ids.length && this.guide && executionsOf(this.panel).isBusy === false) {
       this.say({ type: 'profiles', ids });
     }
   }

@@ -12,7 +12,7 @@ import { runsIcon } from './sidebar';
 /** Two stored runs of a notebook side by side, in the main area; one that is open already comes to the front. */
 export function showComparison(app: JupyterFrontEnd, panel: NotebookPanel, before: string, after: string): void {
   const id = `tt-compare-${panel.id}-${before}-${after}`;
-  const open = [...app.shell.widgets('main')].find(widget => widget.id === id);
+  const open = [...app.shell.widgets('main'), ...app.shell.widgets('right')].find(widget => widget.id === id);
   if (open) {
     app.shell.activateById(id);
     return;
@@ -29,6 +29,9 @@ export function showComparison(app: JupyterFrontEnd, panel: NotebookPanel, befor
   widget.title.closable = true;
   page.append(element('div', 'tt-runs-empty', 'Reading both runs'));
   app.shell.add(widget, 'main', { ref: panel.id, mode: 'split-right' });
+  if (!widget.isAttached) {
+    app.shell.add(widget, 'right'); // Notebook has one document a page
+  }
   app.shell.activateById(id);
   const folder = PathExt.dirname(panel.context.path);
   const inFolder = (path: string) => PathExt.join(folder, decodeURIComponent(path));

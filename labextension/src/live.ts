@@ -1,29 +1,97 @@
 import { CodeCell } from '@jupyterlab/cells';
 import { NotebookPanel } from '@jupyterlab/notebook';
+import { Signal } from '@lumino/signaling';
 
 import { Kernel } from './bridge';
 import { RUN_MIME, RunView } from './protocol';
 
+/**
+ * Whether cells run in a notebook, by the requests themselves: a kernel that answers a comm on a subshell says "idle" while a cell
+ * goes on, so its status does not tell.
+ */
+class Executions {
+  readonly changed = new Signal<this, void>(this);
+  private running = new Set<string>();
+  /** A cell runs whose request this page does not know: it was loaded after that. Undefined while that is not known. */
+  private before: boolean | undefined;
+
+  constructor(private panel: NotebookPanel) {
+    const session = panel.sessionContext;
+    session.kernelChanged.connect(() => this.reset());
+    session.statusChanged.connect((_, status) => (GONE.has(status) ? this.reset() : this.meet()));
+    session.iopubMessage.connect((_, message) => this.overheard(message as never));
+    void session.ready.then(() => this.meet());
+  }
+
+  get isBusy(): boolean | undefined {
+    const session = this.panel.sessionContext;
+    if (!session.isReady) {
+      return session.hasNoKernel ? false : undefined;
+    }
+    if (!session.session?.kernel) {
+      return false;
+    }
+    return this.running.size > 0 || this.before;
+  }
+
+  private reset(): void {
+    this.running.clear();
+    this.before = undefined;
+    this.meet();
+  }
+
+  private meet(): void {
+    const status = this.panel.sessionContext.session?.kernel?.status;
+    if (this.before === undefined && (status === 'busy' || status === 'idle')) {
+      this.before = status === 'busy' && this.running.size === 0;
+    }
+    this.changed.emit();
+  }
+
+  private overheard(message: Overheard): void {
+    const { msg_id: id, msg_type: type } = message.parent_header;
+    if (message.header.msg_type !== 'status' || !id || (type !== 'execute_request' && type !== 'kernel_info_request')) {
+      return;
+    }
+    if (message.content.execution_state === 'idle') {
+      this.running.delete(id);
+      this.before = false; // the main shell answers one request after the other
+    } else if (type === 'execute_request') {
+      this.running.add(id);
+    }
+    this.changed.emit();
+  }
+}
+
+interface Overheard {
+  header: { msg_type: string };
+  parent_header: { msg_id?: string; msg_type?: string };
+  content: { execution_state?: string };
+}
+
+const GONE = new Set(['restarting', 'autorestarting', 'dead', 'terminating']);
+const EXECUTIONS = new WeakMap<NotebookPanel, Executions>();
+
+/** Begins to listen when it is first asked, which should be early. */
+export function executionsOf(panel: NotebookPanel): Executions {
+  let found = EXECUTIONS.get(panel);
+  if (!found) {
+    EXECUTIONS.set(panel, (found = new Executions(panel)));
+  }
+  return found;
+}
+
 /** The kernel of a notebook, whichever it is at the time. */
 export function kernelOfPanel(panel: NotebookPanel): Kernel {
   const session = panel.sessionContext;
+  const executions = executionsOf(panel);
   return {
-    isBusy: () => {
-      if (!session.isReady) {
-        return session.hasNoKernel ? false : undefined;
-      }
-      const status = session.session?.kernel?.status;
-      return status === undefined ? false : status === 'unknown' ? undefined : status === 'busy';
-    },
+    isBusy: () => executions.isBusy,
     guide: null,
     interrupt: () => void session.session?.kernel?.interrupt(),
     onChange: call => {
-      session.statusChanged.connect(call);
-      session.kernelChanged.connect(call);
-      return () => {
-        session.statusChanged.disconnect(call);
-        session.kernelChanged.disconnect(call);
-      };
+      executions.changed.connect(call);
+      return () => executions.changed.disconnect(call);
     }
   };
 }
@@ -41,6 +109,7 @@ export function follow(panel: NotebookPanel): void {
     return;
   }
   FOLLOWED.add(panel);
+  executionsOf(panel);
   panel.sessionContext.iopubMessage.connect((_, message) => {
     if (message.header.msg_type !== 'update_display_data') {
       return;

@@ -245,7 +245,8 @@ def test_agent_cells_and_the_side_bar(page, notebook):
 
     source = "() => jupyterapp.shell.currentWidget.content.widgets[1].model.sharedModel.getSource()"
     before = page.page.evaluate(source)
-    page.command("tt-kernel:replay")
+    page.cell(1).locator(".jp-InputPrompt").click()
+    page.page.keyboard.press("Alt+Shift+R")
     page.finish_cell(1)
     page.run_view(1).locator(".tt-run-badge-replayed").wait_for()
     assert page.page.evaluate(source) == before
@@ -257,6 +258,32 @@ def test_agent_cells_and_the_side_bar(page, notebook):
     page.screenshot("lab-side-bar")
     page.page.locator(".tt-runs input").fill("no such run")
     page.page.locator(".tt-runs-empty", has_text="No run matches.").wait_for()
+    assert_commands_are_reachable(page)
+
+
+def assert_commands_are_reachable(page):
+    """Each is in the palette and in a menu; those of a cell have keys."""
+    labels = {
+        "Run Agent Cell Live": ("Run", "Alt Shift L"),
+        "Replay Agent Cell": ("Run", "Alt Shift R"),
+        "Stop Agent Run": ("Run", "Alt Shift S"),
+        "Show Agent Runs": ("View", None),
+        "Compare Two Agent Runs": ("View", None),
+    }
+    keys = page.page.evaluate(
+        "() => Object.fromEntries(jupyterapp.commands.keyBindings.filter(({command}) => command.startsWith('tt-kernel:'))"
+        ".map(({command, keys}) => [jupyterapp.commands.label(command), keys[0]]))"
+    )
+    assert keys == {label: key for label, (_, key) in labels.items() if key}
+    for menu in ("Run", "View"):
+        page.page.locator(".lm-MenuBar-itemLabel", has_text=re.compile(f"^{menu}$")).click()
+        found = page.page.locator(".lm-Menu-itemLabel").all_inner_texts()
+        assert {label for label, (of, _) in labels.items() if of == menu} <= set(found)
+        page.page.keyboard.press("Escape")
+    page.page.keyboard.press("Control+Shift+C")
+    page.page.locator(".lm-CommandPalette-input").fill("agent")
+    page.page.locator(".lm-CommandPalette-itemLabel", has_text="Compare Two Agent Runs").wait_for()
+    assert set(labels) <= set(page.page.locator(".lm-CommandPalette-itemLabel").all_inner_texts())
 
 
 def is_readable(locator):
