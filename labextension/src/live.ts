@@ -12,6 +12,7 @@ import { RUN_MIME, RunView } from './protocol';
 class Executions {
   readonly changed = new Signal<this, void>(this);
   private running = new Set<string>();
+  private ended = new Set<string>();
   /** A cell runs whose request this page does not know: it was loaded after that. Undefined while that is not known. */
   private before: boolean | undefined;
 
@@ -36,6 +37,7 @@ class Executions {
 
   private reset(): void {
     this.running.clear();
+    this.ended.clear();
     this.before = undefined;
     this.meet();
   }
@@ -48,18 +50,21 @@ class Executions {
     this.changed.emit();
   }
 
-  private overheard(message: Overheard): void {
-    const { msg_id: id, msg_type: type } = message.parent_header;
-    if (message.header.msg_type !== 'status' || !id || (type !== 'execute_request' && type !== 'kernel_info_request')) {
+  private overheard({ header, parent_header: { msg_id: id, msg_type: type }, content }: Overheard): void {
+    if (!id || (type !== 'execute_request' && type !== 'kernel_info_request')) {
       return;
     }
-    if (message.content.execution_state === 'idle') {
+    const was = this.isBusy;
+    if (header.msg_type === 'status' && content.execution_state === 'idle') {
       this.running.delete(id);
+      this.ended.add(id);
       this.before = false; // the main shell answers one request after the other
-    } else if (type === 'execute_request') {
-      this.running.add(id);
+    } else if (type === 'execute_request' && !this.ended.has(id) && !this.running.has(id)) {
+      this.running = new Set([id]); // also of a cell that was started before this page was loaded
     }
-    this.changed.emit();
+    if (was !== this.isBusy) {
+      this.changed.emit();
+    }
   }
 }
 
