@@ -27,6 +27,13 @@ def drive(session: Session, prompt: str, **options):
     return stream.run if (events := _collect(session, stream)) is None else (stream.run, events)
 
 
+def replay(session: Session, run_id: str):
+    """A stored run again, strictly from its record."""
+    stream = session.stream(session.prepare_replay(run_id))
+    _collect(session, stream)
+    return stream.run
+
+
 def _collect(session, stream):
     async def collect():
         return [event async for event in stream]

@@ -8,9 +8,8 @@ from tt_kernel.domain.chat import FrozenChat
 from tt_kernel.domain.errors import ReplayMiss
 from tt_kernel.runtime.cells import Answer, Cell, CellOutputs
 from tt_kernel.runtime.chat import chat_messages
-from tt_kernel.runtime.loop_thread import submit
 
-from .support import drive, make_session, snapshot_of, types
+from .support import drive, make_session, replay, snapshot_of, types
 
 SCRIPT = """
 script: 1
@@ -44,17 +43,6 @@ def session_with(tmp_path, *cells, script=SCRIPT):
     session = make_session(tmp_path, script)
     session.lookout.chat = chat(*cells)
     return session
-
-
-def replay(session, run_id):
-    stream = session.stream(session.prepare_replay(run_id))
-
-    async def collect():
-        return [event async for event in stream]
-
-    future, cancel = submit(collect())
-    session.foreground.wait(future, cancel)
-    return stream.run
 
 
 def test_tools_see_the_cells_above_as_messages_from_0(tmp_path):

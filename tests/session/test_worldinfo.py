@@ -9,11 +9,10 @@ from tt_kernel.domain.chat import FrozenChat
 from tt_kernel.domain.errors import NotFound, ReplayMiss, StorageFault, UsageProblem
 from tt_kernel.runtime.cells import Cell
 from tt_kernel.runtime.chat import chat_messages
-from tt_kernel.runtime.loop_thread import submit
 from tt_kernel.store.layout import user_folder
 
 from ..fakes.lore import book, entry  # noqa: TID252  tests are no installed package
-from .support import drive, make_session, snapshot_of
+from .support import drive, make_session, replay, snapshot_of
 
 SCRIPT = """
 script: 1
@@ -46,17 +45,6 @@ def town(tmp_path, script=SAY):
 def cells(*sources):
     """The chat above a cell: its own text is the prompt, so it is not a part of it."""
     return lambda: FrozenChat(messages=chat_messages([Cell("code", source) for source in sources]))
-
-
-def replay(session, run_id):
-    stream = session.stream(session.prepare_replay(run_id))
-
-    async def collect():
-        return [event async for event in stream]
-
-    future, cancel = submit(collect())
-    session.foreground.wait(future, cancel)
-    return stream.run
 
 
 def contents(run):
