@@ -22,7 +22,12 @@ def add_commands(commands: Subparsers, say: Say) -> None:
         commands: Of the parser of `tt`.
         say: Prints one or more lines.
     """
-    verify = commands.add_parser("verify", help="execute notebooks offline and compare every run to its record")
+    verify = commands.add_parser(
+        "verify",
+        help="execute notebooks offline and compare every run to its record",
+        description="Executes notebooks from their record alone and compares every run to it. The cells, and Python processes that they "
+        "start, reach no network and write to temporary folders only; other programs that they start are not watched.",
+    )
     verify.add_argument("notebooks", type=Path, nargs="+", metavar="NOTEBOOK")
     verify.add_argument("--kernel", metavar="NAME", help="kernel to use instead of the notebook's own")
     verify.add_argument("--timeout", type=float, metavar="S", help="seconds that one cell may take (default: no limit)")
