@@ -1,5 +1,8 @@
 import atexit
+import io
+import json
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -25,3 +28,23 @@ def shell():
     shell.atexit_operations()
     atexit.unregister(shell.atexit_operations)
     InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def cells(request, shell, tmp_path, monkeypatch):
+    """Runs cells in a notebook of its own folder, whose model says the module's SCRIPT; gives (result, what was printed)."""
+    script = request.module.SCRIPT
+    (tmp_path / "script.yaml").write_text(script if isinstance(script, str) else json.dumps(script))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("TT_MODEL", "scripted:script.yaml")
+    monkeypatch.setenv("TT_NOTEBOOK", str(tmp_path / "nb.ipynb"))
+
+    def run(cell, **options):
+        out = io.StringIO()
+        with redirect_stdout(out):
+            result = shell.run_cell(cell, store_history=True, **options)
+        return result, out.getvalue()
+
+    run.shell, run.folder = shell, tmp_path
+    return run

@@ -1,9 +1,5 @@
 """`%agent diff why …` in a real shell."""
 
-import io
-import textwrap
-from contextlib import redirect_stdout
-
 import pytest
 
 from tt_kernel.domain.errors import BudgetUsedUp, NotFound, UsageProblem
@@ -19,23 +15,6 @@ conversations:
   - turns:
       - say: Echo.
 """
-
-
-@pytest.fixture
-def cells(shell, tmp_path, monkeypatch):
-    (tmp_path / "script.yaml").write_text(textwrap.dedent(SCRIPT))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TT_MODEL", "scripted:script.yaml")
-    monkeypatch.setenv("TT_NOTEBOOK", str(tmp_path / "nb.ipynb"))
-
-    def run(cell):
-        out = io.StringIO()
-        with redirect_stdout(out):
-            result = shell.run_cell(cell, store_history=True)
-        return result, out.getvalue()
-
-    run.shell, run.folder = shell, tmp_path
-    return run
 
 
 def failed(result, kind):
@@ -90,7 +69,7 @@ def test_check_reads_the_saved_notebook(cells):
 def test_find_by_words_and_facts(cells):
     cells("%%agent -t dice.roll\nplease roll")
     cells("%%agent\nhello")
-    assert [hit.where for hit in cells("%agent find Rolled")[0].result] == ["message"]
+    assert [hit.where for hit in cells("%agent find Rolled")[0].result] == ["answer"]
     assert len(cells("%agent find tool:dice_roll")[0].result) == 1
     assert len(cells("%agent find status:completed in:prompt the words hello please")[0].result) == 0
     assert "No run fits." in cells("%agent find nothing")[1]

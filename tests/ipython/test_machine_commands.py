@@ -1,11 +1,9 @@
 """`%agent connections doctor verify export replay` in a real shell."""
 
-import io
 import json
 import os
 import subprocess
 import sys
-from contextlib import redirect_stdout
 
 import nbformat
 import pytest
@@ -13,24 +11,6 @@ import pytest
 from tt_kernel.domain.errors import NotFound, ReplayMiss, UsageProblem
 
 SCRIPT = "script: 1\nturns: [{call: dice_roll, with: {formula: 1d6}}, {say: Rolled.}]\n"
-
-
-@pytest.fixture
-def cells(shell, tmp_path, monkeypatch):
-    (tmp_path / "script.yaml").write_text(SCRIPT)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
-    monkeypatch.setenv("TT_MODEL", "scripted:script.yaml")
-    monkeypatch.setenv("TT_NOTEBOOK", str(tmp_path / "nb.ipynb"))
-
-    def run(cell):
-        out = io.StringIO()
-        with redirect_stdout(out):
-            result = shell.run_cell(cell, store_history=True)
-        return result, out.getvalue()
-
-    run.folder = tmp_path
-    return run
 
 
 def value(cells, cell):

@@ -1,9 +1,5 @@
 """`%%agent` and `%agent` in a real shell, on a scripted model."""
 
-import io
-import textwrap
-from contextlib import redirect_stdout
-
 import pytest
 from PIL import Image
 
@@ -30,24 +26,6 @@ conversations:
   - turns:
       - say: Echo.
 """
-
-
-@pytest.fixture
-def cells(shell, tmp_path, monkeypatch):
-    """Runs cells in a notebook of its own folder; gives (result, what was printed or displayed)."""
-    (tmp_path / "script.yaml").write_text(textwrap.dedent(SCRIPT))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TT_MODEL", "scripted:script.yaml")
-    monkeypatch.setenv("TT_NOTEBOOK", str(tmp_path / "nb.ipynb"))
-
-    def run(cell, **options):
-        out = io.StringIO()
-        with redirect_stdout(out):
-            result = shell.run_cell(cell, store_history=True, **options)
-        return result, out.getvalue()
-
-    run.shell, run.folder = shell, tmp_path
-    return run
 
 
 def test_the_run_is_shown_once_and_is_the_value(cells):

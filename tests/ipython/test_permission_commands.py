@@ -1,8 +1,6 @@
 """`%agent permissions` and `%agent approve` in a real shell: DESIGN §10, spec liveagent §16, notes/ux.md."""
 
-import io
 import json
-from contextlib import redirect_stdout
 
 import pytest
 
@@ -30,24 +28,6 @@ SCRIPT = {
         {"turns": [{"say": "Echo."}]},
     ],
 }
-
-
-@pytest.fixture
-def cells(shell, tmp_path, monkeypatch):
-    (tmp_path / "script.yaml").write_text(json.dumps(SCRIPT))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
-    monkeypatch.setenv("TT_MODEL", "scripted:script.yaml")
-    monkeypatch.setenv("TT_NOTEBOOK", str(tmp_path / "nb.ipynb"))
-
-    def run(cell):
-        out = io.StringIO()
-        with redirect_stdout(out):
-            result = shell.run_cell(cell, store_history=True)
-        return result, out.getvalue()
-
-    run.folder = tmp_path
-    return run
 
 
 def value(cells, cell):
