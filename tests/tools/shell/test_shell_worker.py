@@ -144,10 +144,12 @@ async def test_nothing_is_started_before_the_first_command_and_closing_ends_it()
     assert (ending.reason, ending.message) == ("died", "The shell is closed.")
 
 
-async def test_closing_ends_a_running_command(bench):
+@pytest.mark.parametrize("pause", [0, 0.01, 0.05, 0.2, 1])
+async def test_closing_ends_a_running_command(bench, pause):
+    """And one whose child is just being started."""
     task = asyncio.create_task(bench.run("sleep 300"))
     await _until(lambda: bench.worker.pid is not None)
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(pause)
     await bench.worker.aclose()
     result = await asyncio.wait_for(task, 15)
     assert result.error_code == "workspace.shell_failed"

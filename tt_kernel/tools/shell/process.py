@@ -122,6 +122,8 @@ class Process:
 
     def last_words(self) -> str:
         """The last line of its standard error: why it could not start."""
+        if self._stderr.closed:
+            return "it was ended"
         size = self._stderr.seek(0, os.SEEK_END)
         self._stderr.seek(max(0, size - 2000))
         lines = self._stderr.read().decode("utf-8", "replace").split("\n")

@@ -68,9 +68,9 @@ class ShellWorker:
             self._talk = Talk()
         try:
             await self._talk.ready()
-        except OSError:
+        except OSError as error:
             await self._drop()
-            raise
+            raise (OSError("the shell was closed meanwhile") if self._closed else error) from None
         return self._talk
 
     async def _drop(self) -> None:
