@@ -21,7 +21,7 @@ from typing import Self
 
 from pydantic import TypeAdapter
 
-from tt_kernel.domain.canonical import indented_json
+from tt_kernel.domain.canonical import Json, canonical_json, encode_json, indented_json
 from tt_kernel.domain.errors import ContractBroken, NotFound
 from tt_kernel.domain.ids import RunId
 from tt_kernel.domain.runs import TERMINAL, RunRecord
@@ -122,10 +122,12 @@ class RunFolder:
             return record
         self._record = record.model_copy(update={"id": self._run_id})
         plain = self._record.model_dump(mode="json")
-        data = indented_json(plain)
+        ended = record.status in TERMINAL
+        encode = indented_json if ended else _in_one_line  # people read what has ended; until then it is written often
+        data = encode(plain)
         if self._scrub.suspects(data.decode()):
-            data = indented_json(self._scrub.json(plain, keep=_record_words()))
-        write_bytes(self.layout.run_json, data, durable=record.status in TERMINAL)
+            data = encode(self._scrub.json(plain, keep=_record_words()))
+        write_bytes(self.layout.run_json, data, durable=ended)
         return self._record
 
     def materialise(self, agent_folder: AgentFolder, key: str) -> RunId:
@@ -316,6 +318,10 @@ def _first_free(agent_folder: AgentFolder, base: str, likely: int) -> int:
         middle = (last + beyond) // 2
         last, beyond = (middle, beyond) if taken(middle) else (last, middle)
     return beyond
+
+
+def _in_one_line(value: Json) -> bytes:
+    return encode_json(canonical_json(value) + "\n")
 
 
 def _number(run_id: str) -> int:
