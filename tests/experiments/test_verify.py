@@ -215,7 +215,8 @@ def test_cells_that_write_beside_the_notebook_need_a_copy(notebook, capsys):
     before = files_below(notebook.parent)
     status, lines = verify(capsys, "nb.ipynb")
     assert status == 1
-    assert "made.txt refused" in lines[-1]
+    assert "made.txt refused" in lines[-2]
+    assert lines[-1] == "  Cells that write beside the notebook: tt verify --copy nb.ipynb"
     assert cli.main(["verify", "--copy", "nb.ipynb"]) == 0
     assert files_below(notebook.parent) == before
 

@@ -65,6 +65,7 @@ def add_commands(commands: Subparsers, say: Say) -> None:
 
 
 def _verify(options: argparse.Namespace, say: Say) -> int:
+    from tt_kernel.experiments.guard import WRITE  # noqa: PLC0415
     from tt_kernel.experiments.verify import verify_notebook  # noqa: PLC0415  heavy
 
     passed = True
@@ -73,6 +74,8 @@ def _verify(options: argparse.Namespace, say: Say) -> int:
             verify_notebook(notebook, kernel=options.kernel, cell_seconds=options.timeout, in_copy=options.copy)
         )
         say("\n".join(verified.lines))
+        if not options.copy and any(f"Replay only: {WRITE}" in problem for problem in verified.problems):
+            say(f"  Cells that write beside the notebook: tt verify --copy {notebook}")
         passed = passed and verified.passed
     return 0 if passed else EXIT_FAILED
 

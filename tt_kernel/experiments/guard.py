@@ -51,6 +51,10 @@ _F_GETPATH = 50
 """Of macOS: the path of a descriptor."""
 
 
+WRITE = "write to"
+"""What every refusal to write says."""
+
+
 class Refused(PermissionError):
     """Raised instead of connecting or writing: an OSError, as code that meets a dead network or a read-only disk expects."""
 
@@ -93,7 +97,7 @@ class Guard:
         name = os.fsdecode(path)
         place = os.path.realpath(os.path.join(_path_of(folder) if folder >= 0 else os.getcwd(), name))  # noqa: PTH109, PTH118  texts
         if not any(place == folder or place.startswith(folder + os.sep) for folder in self.folders):
-            self._refuse(f"write to {place}")
+            self._refuse(f"{WRITE} {place}")
 
     def _connected(self, address: Any) -> None:
         if isinstance(address, tuple) and address:
