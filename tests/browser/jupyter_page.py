@@ -169,10 +169,19 @@ class Page:
         )
 
     def finish_cell(self, number):
+        """Wait until it has run, and what it put out had time to be drawn."""
         self.page.wait_for_function(
             "n => /^\\[\\d+\\]:?$/.test(document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputPrompt')[n].textContent.trim())",
             arg=number,
         )
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 100)))")
+
+    def until(self, look, wanted):
+        """Look again until the page shows what is wanted: it draws when it can. What it shows at last is asserted."""
+        end = time.monotonic() + SECONDS / 4
+        while (found := look()) != wanted and time.monotonic() < end:
+            self.page.wait_for_timeout(100)
+        assert found == wanted
 
     def run_cell(self, number):
         self.page.evaluate("n => { jupyterapp.shell.currentWidget.content.activeCellIndex = n; }", number)

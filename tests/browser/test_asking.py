@@ -56,7 +56,7 @@ def test_calls_are_approved_edited_and_denied_by_click(page, folder):
     page.finish_cell(1)
     assert (folder / "three.txt").read_text().strip() == "three"
     view = page.run_view(1)
-    assert view.locator(".tt-run-ask").inner_text() == ""
+    page.until(view.locator(".tt-run-ask").inner_text, "")
     assert "two is too many" in view.inner_text()
 
     page.command("docmanager:save")

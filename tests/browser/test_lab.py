@@ -123,8 +123,8 @@ def test_folds_and_keys(page, notebook):
     page.screenshot("lab-running", page.cell(1))
     view.locator(".tt-run-stop").click()
     page.finish_cell(1)
-    assert view.locator(".tt-run-status").inner_text() == "interrupted"
-    assert view.locator(".tt-run-stop").count() == 0
+    page.until(view.locator(".tt-run-status").inner_text, "interrupted")
+    page.until(view.locator(".tt-run-stop").count, 0)
     assert "AgentInterrupted" in page.cell(1).inner_text()
 
 
@@ -139,7 +139,7 @@ def test_guidance_reaches_the_agent(page, notebook):
     page.screenshot("lab-guidance", page.cell(1))
     page.finish_cell(1)
     assert "Bien sûr." in page.run_view(1).locator(".tt-run-answer").inner_text()
-    assert form.inner_text() == ""
+    page.until(form.inner_text, "")
     assert page.page.locator(".jp-CodeCell").count() == 2
 
 
@@ -241,7 +241,7 @@ def test_agent_cells_and_the_side_bar(page, notebook):
     assert words(row.inner_text()).startswith("✓ Show me **everything**. done · 8 calls · assistant")
     page.page.evaluate("() => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")
     row.locator(".tt-runs-jump").click()
-    assert page.page.evaluate("() => jupyterapp.shell.currentWidget.content.activeCellIndex") == 1
+    page.until(lambda: page.page.evaluate("() => jupyterapp.shell.currentWidget.content.activeCellIndex"), 1)
 
     source = "() => jupyterapp.shell.currentWidget.content.widgets[1].model.sharedModel.getSource()"
     before = page.page.evaluate(source)

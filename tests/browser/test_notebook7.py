@@ -27,7 +27,7 @@ def test_a_run_is_drawn_and_stopped(page, server):
     page.screenshot("notebook7-running")
     view.locator(".tt-run-stop").click()
     page.finish_cell(1)
-    assert view.locator(".tt-run-status").inner_text() == "interrupted"
+    page.until(view.locator(".tt-run-status").inner_text, "interrupted")
 
     page.run_cell(2)
     page.run_cell(3)

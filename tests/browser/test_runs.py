@@ -43,9 +43,9 @@ def test_the_side_bar_replays_compares_and_marks_what_is_stale(page, folder):
     side = page.page.locator(".tt-runs")
     rows = side.locator(".tt-runs-row")
     page.page.wait_for_function("() => document.querySelectorAll('.tt-runs-row').length === 3")
-    assert side.locator(".tt-runs-chip").all_inner_texts() == ["done 2", "failed 1"]
+    page.until(side.locator(".tt-runs-chip").all_inner_texts, ["done 2", "failed 1"])
     side.locator(".tt-runs-chip", has_text="failed").click()
-    assert rows.count() == 1
+    page.until(rows.count, 1)
     side.locator(".tt-runs-chip", has_text="failed").click()
 
     rows.nth(0).locator(".tt-runs-replay").click()
@@ -95,6 +95,7 @@ def test_the_record_of_a_run_opens_as_the_run(page, folder):
     page.open_lab(f"{folder.name}/nb.ipynb")
     page.run_cell(0)
     page.run_cell(1)
+    page.run_view(1).locator(".tt-run-answer mjx-container").wait_for()  # mathematics is set late
     told = [
         page.run_view(1).locator(".tt-card-name").all_inner_texts(),
         words(page.run_view(1).locator(".tt-run-answer").inner_text()),
@@ -106,7 +107,13 @@ def test_the_record_of_a_run_opens_as_the_run(page, folder):
     view = page.page.locator(".tt-record .tt-run[data-status=done]")
     view.wait_for()
     view.locator(".tt-run-answer .tt-run-prose").wait_for()
-    assert [view.locator(".tt-card-name").all_inner_texts(), words(view.locator(".tt-run-answer").inner_text())] == told
+    page.until(
+        lambda: [
+            view.locator(".tt-card-name").all_inner_texts(),
+            words(view.locator(".tt-run-answer").inner_text()),
+        ],
+        told,
+    )
     view.locator(".tt-thumbnail img").wait_for()
     record_page = page.page.locator(".tt-record-page")
     assert "Show me everything." in record_page.locator(".tt-record-prompt").inner_text()

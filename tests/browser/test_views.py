@@ -46,13 +46,13 @@ def test_two_runs_side_by_side(page, folder):
         words(view.locator(".tt-run-facts").first.inner_text())
         == "prompt differs 4 calls differ 2 files differ answer differs"
     )
-    assert view.locator(".tt-compare-gallery img").count() == 2, "the pictures that differ, side by side"
+    page.until(view.locator(".tt-compare-gallery img").count, 2)  # the pictures that differ, side by side
     assert view.locator(".tt-diff-added", has_text="Adelie and Chinstrap").is_visible(), "small file diffs are open"
     page.cell(3).scroll_into_view_if_needed()
     page.screenshot("compare-light", page.cell(3))
     view.locator(".tt-compare-pair summary").nth(2).click()
     view.locator(".tt-compare-pair summary").nth(3).click()
-    assert view.locator(".tt-terminal-command").inner_text() == "cat missing.csv"
+    page.until(view.locator(".tt-terminal-command").inner_text, "cat missing.csv")
     assert "Mean body mass by species" in view.locator(".tt-compare-pair .tt-diff-added").first.inner_text()
     view.locator("button", has_text="Only differences").click()
     assert view.locator(".tt-compare-call:visible").count() == 4
@@ -85,14 +85,14 @@ def test_the_table_of_a_sweep(page, folder):
     page.run_cell(1)
     view = page.cell(1).locator(".tt-sweep")
     birds = view.locator(".tt-sweep-point > td:nth-child(2)")
-    assert birds.all_inner_texts() == ["Gentoo", "Gentoo", "Adelie", "Adelie", "Dodo", "Dodo"]
+    page.until(birds.all_inner_texts, ["Gentoo", "Gentoo", "Adelie", "Adelie", "Dodo", "Dodo"])
     assert words(view.locator(".tt-run-facts").inner_text()) == "6 points 12 runs 12 completed"
-    assert view.locator(".tt-sweep-images img").count() == 8, "thumbnails of the runs that drew something"
+    page.until(view.locator(".tt-sweep-images img").count, 8)  # thumbnails of the runs that drew something
     page.screenshot("sweep-light", page.cell(1))
     view.locator(".tt-sweep-sort", has_text="len(text)").click()
-    assert birds.first.inner_text() == "Adelie", "the largest first"
+    page.until(birds.first.inner_text, "Adelie")  # the largest first
     view.locator(".tt-sweep-sort", has_text="len(text)").click()
-    assert birds.first.inner_text() == "Gentoo"
+    page.until(birds.first.inner_text, "Gentoo")
     assert view.locator("th[aria-sort=ascending]").inner_text().startswith("len(text)")
     view.locator(".tt-sweep-point").first.click()
     view.locator(".tt-sweep-point").nth(3).locator(".tt-sweep-toggle").press("Enter")
