@@ -6,6 +6,7 @@ Done at import, before any module under test reads the environment; kernels and 
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,14 @@ settings.register_profile(
     "tt_kernel", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )
 settings.load_profile("tt_kernel")
+
+
+@pytest.fixture(autouse=True)
+def _main_module() -> Iterator[None]:
+    """A shell of IPython puts a module of its own in the place of `__main__`, which multiprocessing cannot start from."""
+    before = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = before
 
 
 @pytest.fixture

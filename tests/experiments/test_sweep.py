@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import re
 import signal
-import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -232,12 +231,6 @@ def test_the_plot_has_a_bar_a_point(session):
 
 
 # ---- executors
-
-
-@pytest.fixture(autouse=True)
-def _main_module(monkeypatch):
-    """Shells of other tests leave a `__main__` that multiprocessing cannot look into."""
-    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None, raising=False)
 
 
 def test_a_thread_pool_gives_the_same_as_the_loop(session, tmp_path):
